@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from tests.environments import python_of
+from tests.services.loopback import Handler, loopback_server
 
 REGION = "eu-central-1"
 
@@ -60,30 +59,15 @@ def glue_server() -> Iterator[GlueServer]:
     """A server on loopback while the context is open."""
     server = GlueServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             server.signed.append(self.headers["Authorization"])
             status, said = server.answer(self.headers["X-Amz-Target"], json.loads(body))
-            text = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/x-amz-json-1.1")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.send(status, "application/x-amz-json-1.1", json.dumps(said).encode())
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with loopback_server(Answers) as server.url:
+        yield server
 
 
 @contextmanager

@@ -6,13 +6,13 @@ It stands in for a real one where only its answers matter; `tests/spark/cdc/test
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote
+
+from tests.services.loopback import Handler, loopback_server
 
 
 @dataclass
@@ -74,25 +74,11 @@ def registry_server() -> Iterator[RegistryServer]:
     """A server on loopback while the context is open."""
     server = RegistryServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_GET(self) -> None:
             status, body = server.answer(self.path, self.headers.get("Authorization"))
             text = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            self.send(status, "application/vnd.schemaregistry.v1+json", text)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the test sees `asked`."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.url = f"http://127.0.0.1:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            http.shutdown()
-            thread.join()
+    with loopback_server(Answers) as server.url:
+        yield server

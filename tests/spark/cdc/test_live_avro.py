@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import tests.spark.ingest_lake as ingest_lake
 from sqlmesh_like.cdc.registry.message_schema import MessageSchema
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.project.nodes import RegistrySettings
+from sqlmesh_like.project.nodes import RegistrySettings, SourceTable
 from tests.avro_events import Messages, envelope, payload
 from tests.connect_avro import completed
 from tests.semantic_types import FIELDS, ROW
@@ -80,17 +81,38 @@ def test_both_engines_write_the_same_from_a_real_registry(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every type that is taken here, a schema that changes within a batch, and messages that cannot be decoded."""
+    assert_engines_agree(
+        spark, tmp_path, kafka, monkeypatch, "twin_of_registry", TABLES, (3, 1, 4),
+        lambda registry: _batches(Messages(registry)),
+    )  # fmt: skip
+
+
+def assert_engines_agree(
+    spark: SparkSession,
+    root: Path,
+    kafka: str,
+    monkeypatch: pytest.MonkeyPatch,
+    topic: str,
+    tables: Sequence[SourceTable],
+    counts: Sequence[int],
+    batches: Callable[[RealRegistry], Batches],
+) -> None:
+    """Two batches of messages with schemas in a real registry, taken by Spark, here, and by both in turn.
+
+    Rows, dead letters and reports are the same. `counts`: rows of the tables and, last, of dead letters.
+    """  # fmt: skip
     need(application)
-    topic, engines = "twin_of_registry", {"spark": "ss", "here": "hh", "in turn": "hs"}
+    engines = {"spark": "ss", "here": "hh", "in turn": "hs"}
     create_topics(kafka, {topic: 1})
-    with apicurio(tmp_path) as address:
+    names = [*(each.name for each in tables), LETTERS]
+    with apicurio(root) as address:
         settings = RegistrySettings((ccompat(address),))
         lakes = {
-            name: lake_on(spark, tmp_path / name.replace(" ", "_"), kafka, topic, *TABLES, registry=settings)
+            name: lake_on(spark, root / name.replace(" ", "_"), kafka, topic, *tables, registry=settings)
             for name in engines
         }
         reports: dict[str, list[Any]] = {name: [] for name in engines}
-        for number, batch in enumerate(_batches(Messages(RealRegistry(settings.urls[0])))):
+        for number, batch in enumerate(batches(RealRegistry(settings.urls[0]))):
             produce(kafka, *((topic, 0, value) for value in batch))
             for name, lake in lakes.items():
                 monkeypatch.setattr(ingest_lake, "SMALL_BATCHES", engines[name][number] == "h")
@@ -98,14 +120,14 @@ def test_both_engines_write_the_same_from_a_real_registry(
                 assert not report.failed and not lake.reasons, (report, lake.reasons)
                 said = sorted((each.table, each.upserts, each.deletes, each.events) for each in report.tables)
                 reports[name].append((report.dead_letters, report.first_dead_letter, report.skipped, said))
-        names = [*(each.name for each in TABLES), LETTERS]
         rows = {name: _stored(spark, lake, names) for name, lake in lakes.items()}
-        assert [len(rows["spark"][name]) for name in names] == [3, 1, 4]
-        for name in engines:
-            assert rows[name] == rows["spark"], name
-            assert reports[name] == reports["spark"], name
+    assert tuple(len(rows["spark"][name]) for name in names) == tuple(counts)
+    for name in engines:
+        assert rows[name] == rows["spark"], name
+        assert reports[name] == reports["spark"], name
 
 
+Batches = list[list[bytes | None]]
 TABLES = (table(), table("k"))
 OF_SPARK = {"structured_timestamp", "structured_zoned_timestamp", "point", "line", "circle", "double_vector",
             "float_vector", "sparse_vector"}  # fmt: skip
@@ -128,7 +150,7 @@ class RealRegistry:
         return int(answer.json()["id"])
 
 
-def _batches(in_avro: Messages) -> list[list[bytes | None]]:
+def _batches(in_avro: Messages) -> Batches:
     empty = dict.fromkeys(VALUES)
     whole = completed(envelope(*OWN), payload("u", VALUES, VALUES))
     grown = completed(envelope(*OWN, {"field": "more", "type": "string"}), payload("u", VALUES, VALUES))

@@ -11,7 +11,6 @@ import pytest
 from google.protobuf import descriptor_pb2
 from pyspark.sql import SparkSession
 
-import tests.spark.ingest_lake as ingest_lake
 from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.registry.decoded_rows import decoded_rows
@@ -20,13 +19,8 @@ from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
 from sqlmesh_like.cdc.registry.wire_format import decoded_lines
 from sqlmesh_like.project.nodes import RegistrySettings
 from tests.protobuf_events import FIELDS, framed, message, rows_of, schema_text
-from tests.services.apicurio import apicurio, application, ccompat
-from tests.services.kafka import create_topics, produce
 from tests.services.schema_registry import registry_server
-from tests.services.wanted import need
-from tests.spark.cdc.test_kafka import lake_on
-from tests.spark.cdc.test_live_avro import RealRegistry
-from tests.spark.cdc.test_small_batches import LETTERS, _stored
+from tests.spark.cdc.test_live_avro import Batches, RealRegistry, assert_engines_agree
 from tests.spark.ingest_lake import table
 from tests.unit.cdc.test_protobuf import ENVELOPE, change
 
@@ -62,33 +56,10 @@ def test_executors_decode_as_this_process_does(spark: SparkSession) -> None:
 def test_both_engines_write_the_same_from_a_real_registry(
     spark: SparkSession, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    need(application)
-    topic, engines = "twin_protobuf", {"spark": "ss", "here": "hh", "in turn": "hs"}
-    create_topics(kafka, {topic: 1})
-    with apicurio(tmp_path) as address:
-        settings = RegistrySettings((ccompat(address),))
-        real = RealRegistry(settings.urls[0])
-        lakes = {
-            name: lake_on(spark, tmp_path / name.replace(" ", "_"), kafka, topic, table(), registry=settings)
-            for name in engines
-        }
-        reports: dict[str, list[Any]] = {name: [] for name in engines}
-        for number, batch in enumerate(_batches(real)):
-            produce(kafka, *((topic, 0, value) for value in batch))
-            for name, lake in lakes.items():
-                monkeypatch.setattr(ingest_lake, "SMALL_BATCHES", engines[name][number] == "h")
-                report = lake.run()
-                assert not report.failed and not lake.reasons, (report, lake.reasons)
-                said = sorted((each.table, each.upserts, each.deletes, each.events) for each in report.tables)
-                reports[name].append((report.dead_letters, report.first_dead_letter, report.skipped, said))
-        rows = {name: _stored(spark, lake, ["t", LETTERS]) for name, lake in lakes.items()}
-    assert [len(rows["spark"][name]) for name in ("t", LETTERS)] == [3, 2]
-    for name in engines:
-        assert rows[name] == rows["spark"], name
-        assert reports[name] == reports["spark"], name
+    assert_engines_agree(spark, tmp_path, kafka, monkeypatch, "twin_protobuf", (table(),), (3, 2), _batches)
 
 
-def _batches(registry: RealRegistry) -> list[list[bytes | None]]:
+def _batches(registry: RealRegistry) -> Batches:
     """The second batch's schema has fewer columns, refers to another, and is registered as a descriptor in base64."""
     names = tuple(FIELDS)
     row, text = rows_of(names, 1), schema_text()
