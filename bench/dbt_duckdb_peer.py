@@ -13,14 +13,13 @@ from pathlib import Path
 import sqlglot
 from sqlglot import exp
 
+from bench.dbt_run import dbt_run
 from bench.duckdb_peer import live_files, statements
 from bench.environment import python_of
-from bench.lake import Call, Lake, node_runs
-from bench.program import run_program
+from bench.lake import Call, Lake
 from tests.tpc.tables import TABLES
 
 NAME = "dbt-duckdb-1.11.1"
-_QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,7 @@ class DbtDuckdb:
             location = f"read_parquet({files!r}, hive_partitioning = false)"
             tables.append({"name": name, "config": {"meta": {"external_location": location}}})
         self.project.write_yaml("models/sources.yml", {"version": 2, "sources": [{"name": "ods", "tables": tables}]})
-        words = [str(self.python), "-c", "from dbt.cli.main import cli; cli()", "run", "--profiles-dir", "."]
-        done = run_program(words, self.project.root, _QUIET)
-        return Call(done.seconds, done.peak_bytes, node_runs(self.project.root / "target" / "run_results.json"))
+        return dbt_run(self.python, self.project)
 
 
 def source_calls(text: str) -> str:

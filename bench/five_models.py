@@ -15,10 +15,10 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from bench import shop_data
+from bench.dbt_run import dbt_run
 from bench.dms import Change
 from bench.environment import python_of
-from bench.lake import Call, Lake, dms_source, node_runs
-from bench.program import run_program
+from bench.lake import Call, Lake, dms_source
 from bench.result import WHOLE, Options, SuiteResult, Timings
 from bench.spark import spark_session
 from sqlmesh_like.project.nodes import Target
@@ -29,7 +29,6 @@ from sqlmesh_like.spark.jvm.spark_settings import Machine, spark_settings
 
 SHARE = 0.001
 DBT = "dbt-spark-1.11.0"
-_QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1", "DBT_USE_COLORS": "false"}
 _HUDI = {
     # The layout of our own tables, and the fastest that was measured: no index lookup, no metadata table to maintain.
     "type": "cow", "hoodie.metadata.enable": "false", "hoodie.index.type": "BUCKET",
@@ -143,16 +142,13 @@ class DbtProject:
     settings: Path
 
     def run(self, *arguments: str) -> Call:
-        words = [str(self.python), "-c", "from dbt.cli.main import cli; cli()", "run", "--profiles-dir", "."]
         environment = {
-            **_QUIET,
             "JAVA_HOME": str(find_jdk().home),
             "SPARK_HOME": str(Path(pyspark.__file__).parent),  # the same jars, which are in Java's class archive
             "SPARK_CONF_DIR": str(self.settings),
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
-        done = run_program([*words, *arguments], self.lake.root, environment)
-        return Call(done.seconds, done.peak_bytes, node_runs(self.lake.root / "target" / "run_results.json"))
+        return dbt_run(self.python, self.lake, *arguments, environment=environment)
 
     def uri(self, model: str) -> str:
         """Return the address of a table: in the Hive catalog that dbt uses, a schema is a folder `<name>.db`."""
