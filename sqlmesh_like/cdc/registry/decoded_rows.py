@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Undecoded, Value
 from sqlmesh_like.cdc.registry.avro_reader import AvroReader
-from sqlmesh_like.cdc.registry.frames import Frame
+from sqlmesh_like.cdc.registry.frames import Frame, GlueFrame
 from sqlmesh_like.cdc.registry.message_schema import InvalidTextError, JsonSchema, MessageSchema, UndecodableError
 from sqlmesh_like.cdc.registry.protobuf_messages import ProtobufMessages
 from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema
@@ -30,8 +30,6 @@ from sqlmesh_like.cdc.schema.limits import MAX_EVENT
 from sqlmesh_like.project.nodes import CdcFormat
 
 _MOST_BYTES = 64 * 1024**2
-_GLUE = b"\x03"
-"""What AWS Glue's messages begin with."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def decoded_rows(lines: RowFrame, registry: SchemaRegistry, form: CdcFormat) -> 
             of_value = decoder.read(message, is_value=True)
             new[value_at] = row[value_at] if of_value.text is None else of_value.text
             new[-1] = of_value.fault
-        elif (_bytes(row[value_at]) or b"").startswith(_GLUE):
+        elif GlueFrame().number(_bytes(row[value_at]) or b"") is not None:
             new[-1] = ELSEWHERE
         rows.append(new)
     return RowFrame((*lines.columns, FAULT), rows)
