@@ -93,6 +93,8 @@ class Router:
 
     def why_spark_builds(self, planned: PlannedModel) -> str | None:
         """Of the first build of a table, and of one whose rows are all replaced."""
+        if reason := self.why_spark_reads():
+            return reason
         if planned.compiled.model.config.table_type != "cow":
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:

@@ -8,35 +8,33 @@ carries its record. Options of files, sizes, indexes, services, locks, catalogs 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlmesh_like.project.reading.yaml_node import YamlNode
 
-_RESERVED: Iterable[tuple[re.Pattern[str], str]] = tuple(
-    (re.compile(rf"hoodie\.(?:{pattern})", re.VERBOSE), what)
-    for pattern, what in (
-        (
-            r"""datasource\.write\.(recordkey\.field | keygenerator\..+ | partitionpath\..+ | hive_style_partitioning
-                | slash\..+ | drop\.partition\.columns | operation | table\.(name | type))
+_RESERVED = (
+    (
+        r"""datasource\.write\.(recordkey\.field | keygenerator\..+ | partitionpath\..+ | hive_style_partitioning
+            | slash\..+ | drop\.partition\.columns | operation | table\.(name | type))
             | index\.class | bucket\.index\.(hash\.field | partition\..+) | datasource\.overwrite\.mode
             | static\.overwrite\..+ | populate\.meta\.fields | table\.(?!services\.).+""",
-            "layout and keys of a table are the project's: see `unique_key`, `partition_by` and `table_type`",
-        ),
-        (
-            r"""record\.merge\..+ | write\.record\.merge\..+ | datasource\.write\.(record\.merger?\..+
-                | precombine\.field | payload\..+ | insert\.drop\.duplicates) | datasource\.insert\..+
+        "layout and keys of a table are the project's: see `unique_key`, `partition_by` and `table_type`",
+    ),
+    (
+        r"""record\.merge\..+ | write\.record\.merge\..+ | datasource\.write\.(record\.merger?\..+
+            | precombine\.field | payload\..+ | insert\.drop\.duplicates) | datasource\.insert\..+
             | combine\.before\..+ | merge\.allow\.duplicate\.on\.inserts | write\.merge\.handle\..+ | merge\.handle\..+
             | write\.partial\.update\..+ | payload\..+ | compaction\.(payload | record\.merger)\..+""",
-            "of two rows of a key the last one written is right: see `order_by` of an ingested table",
-        ),
-        (
-            r"""datasource\.write\.(commitmeta\..+ | reconcile\.schema) | write\.set\.null\.for\.missing\.columns
+        "of two rows of a key the last one written is right: see `order_by` of an ingested table",
+    ),
+    (
+        r"""datasource\.write\.(commitmeta\..+ | reconcile\.schema) | write\.set\.null\.for\.missing\.columns
             | avro\.schema | write\.schema | internal\.schema | parquet\.outputtimestamptype""",
-            "values and records of a commit are the project's",
-        ),
-    )
+        "values and records of a commit are the project's",
+    ),
 )  # fmt: skip
+"""Names behind `hoodie.` (verbose patterns), and whose they are."""
 _INDEXES = ("BUCKET", "SIMPLE", "BLOOM")
 """Those that find a key within its partition, in files. A row that moves to another partition is a delete and an insert
 of one key in one commit, of which a global index loses one; an index in memory ends with its process."""
@@ -62,7 +60,7 @@ def reserved_option(options: Mapping[str, str]) -> ReservedOption | None:
             hint = f"leave it out, or write one of {', '.join(_INDEXES)}: with {value} rows would be lost or doubled"
             return ReservedOption(name, hint)
         for pattern, hint in _RESERVED:
-            if pattern.fullmatch(name):
+            if re.fullmatch(rf"hoodie\.(?:{pattern})", name, re.VERBOSE):
                 return ReservedOption(name, f"leave it out: {hint}")
     return None
 

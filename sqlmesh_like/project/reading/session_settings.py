@@ -41,10 +41,7 @@ FIXED: Mapping[str, str] = {
 EXTENSIONS = "spark.sql.extensions"
 """A target may name further ones than Hudi's, which bring functions of their own."""
 HUDI_EXTENSION = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
-_PREFIX = "spark.sql."
-_WITHOUT_EFFECT = re.compile(
-    _PREFIX.replace(".", r"\.")
-    + r"""(
+_WITHOUT_EFFECT = r"""spark\.sql\.(
     shuffle\.partitions | adaptive\..+ | autoBroadcastJoinThreshold | broadcastTimeout | cbo\..+ | statistics\..+
     | join\.preferSortMergeJoin | crossJoin\.enabled | codegen\..+ | inMemoryColumnarStorage\..+ | windowExec\..+
     | sortMergeJoinExec\..+ | cartesianProductExec\..+ | objectHashAggregate\..+
@@ -59,10 +56,8 @@ _WITHOUT_EFFECT = re.compile(
     | storeAssignmentPolicy | legacy\.allowNonEmptyLocationInCTAS
     | streaming\..+ | thriftServer\..+ | queryExecutionListeners | ui\..+ | debug\..+ | redaction\..+
     | event\.truncate\.length | maxPlanStringLength | maxMetadataStringLength
-    )""",
-    re.VERBOSE,
-)
-"""About speed, files, logs or the catalog; or about statements that no model is."""
+    )"""
+"""Names (verbose pattern): about speed, files, logs or the catalog; or about statements that no model is."""
 _OF_FUNCTIONS = frozenset({"spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy", EXTENSIONS})
 """They change the results of functions, or add some, and neither types nor how rows are joined and grouped."""
 
@@ -80,7 +75,7 @@ def value_settings(spark: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in spark.items()
-        if name.startswith(_PREFIX) and name not in FIXED and not _WITHOUT_EFFECT.fullmatch(name)
+        if name.startswith("spark.sql.") and name not in FIXED and not re.fullmatch(_WITHOUT_EFFECT, name, re.VERBOSE)
         if (name, value) != (EXTENSIONS, HUDI_EXTENSION)
     }
 

@@ -99,6 +99,20 @@ def test_a_target_that_leaves_the_work_to_spark_says_why(source: _Sized, capsys:
     assert engine(capsys) == ([], ("duckdb", "duckdb", "duckdb", "")), "the model has no partitions that it could add"
 
 
+def test_settings_that_may_change_values_reach_plan_and_engine(source: _Sized, capsys: Shown) -> None:
+    changed(source, 1, "a")
+    set_target("spark: {spark.sql.shuffle.partitions: 8}")
+    assert engine(capsys)[1] == ("duckdb", "duckdb", "duckdb", "")
+    set_target("spark: {spark.sql.legacy.timeParserPolicy: LEGACY}")
+    assert main(["explain", "m"]) == 0
+    shown = capsys.readouterr().out
+    assert "full_refresh: HIS002" in shown and "CFG007" not in shown, "other values than those that are stored"
+    set_target("spark: {spark.sql.caseSensitive: true}")
+    why = "the target sets spark.sql.caseSensitive, which may change values"
+    assert engine(capsys)[1] == ("spark", "spark", "spark", why)
+    assert main(["explain", "m"]) == 0 and "CFG007  spark.sql.caseSensitive" in capsys.readouterr().out
+
+
 def test_a_cluster_leaves_to_its_driver_what_is_small(source: _Sized, capsys: Shown) -> None:
     changed(source, 1, "a")  # 100 MB are read, 50 MB rewritten
     driver, executors = ("duckdb", "duckdb", "duckdb"), ("spark", "spark", "spark")
