@@ -21,6 +21,15 @@ class Location:
     line: int | None = None
     column: int | None = None
 
+    @classmethod
+    def at(cls, path: str, text: str, offset: int) -> Location:
+        """The position of a character of a file's text.
+
+        >>> Location.at("models/a.sql", "select\\n  1", 9)
+        Location(path='models/a.sql', line=2, column=3)
+        """
+        return cls(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
     def __str__(self) -> str:
         parts = [self.path, *(str(part) for part in (self.line, self.column) if part is not None)]
         return ":".join(parts)

@@ -7,10 +7,11 @@ command line prints it, the Python API logs it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal, Protocol
 
+from sqlmesh_like.errors import SmlError
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.schedule import Listener
 
@@ -19,6 +20,14 @@ OnProgress = Callable[[str, int, int], None]
 """Called with a file's name, the number of bytes that have arrived, and its size in bytes."""
 _LOGGER = logging.getLogger("sqlmesh_like")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+
+def refuse_warnings(warnings: Iterable[str], error: type[SmlError]) -> None:
+    """Raise the error with the first of the warnings, if there is one: `--warn-error` makes them errors."""
+    texts = list(dict.fromkeys(warnings))
+    if texts:
+        hint = f"--warn-error makes warnings errors; there are {len(texts)}"
+        raise error(texts[0].removeprefix("warning: "), hint=hint)
 
 
 class Notify(Protocol):

@@ -20,6 +20,7 @@ from sqlmesh_like.project.reading.values import has_jinja
 
 _NOT_SETTINGS = frozenset({"alias", "schema", "database", "tags", "meta", "group", "docs", "contract", "access"})
 _OF_EXPOSURE = ("type", "owner", "description", "label", "maturity", "url")
+_PLACE_OF_SOURCE = ("source_name", "schema", "identifier")
 _OF_SOURCE = ("freshness", "loaded_at_field", "external")
 _OF_METRIC = ("type", "description", "label")
 _OF_SEMANTIC_MODEL = (
@@ -104,10 +105,6 @@ def _inputs(node: Artifact) -> list[str]:
     return sorted(map(str, unique_ids)) if isinstance(unique_ids, list) else []
 
 
-def _place_of_source(old: Artifact, new: Artifact) -> bool:
-    return any(old.get(key) != new.get(key) for key in ("source_name", "schema", "identifier"))
-
-
 def _has_other(*keys: str) -> Callable[[Artifact, Artifact], bool]:
     """Return a check whether one of these keys has another value; empty values equal missing ones."""
     return lambda old, new: any((old.get(key) or None) != (new.get(key) or None) for key in keys)
@@ -136,14 +133,6 @@ def _exports(node: Artifact) -> list[tuple[object, ...]]:
 
 def _source(old: Artifact, new: Artifact) -> bool:
     return any((old.get(key) or None) != (new.get(key) or None) for key in _OF_SOURCE if key in old)
-
-
-def _exposure(old: Artifact, new: Artifact) -> bool:
-    return _has_other(*_OF_EXPOSURE)(old, new) or _inputs(old) != _inputs(new)
-
-
-def _unit_test(old: Artifact, new: Artifact) -> bool:
-    return any(_rows(old.get(key)) != _rows(new.get(key)) for key in _OF_UNIT_TEST)
 
 
 def _rows(value: object) -> object:
@@ -229,10 +218,6 @@ def _relation(old: Artifact, new: Artifact) -> bool:
     return any(before[key] != after[key] and not _is_same_text(key, *written) for key in keys)
 
 
-def _contract(old: Artifact, new: Artifact) -> bool:
-    return _promise(old) != _promise(new)
-
-
 def _promise(node: Artifact) -> object:
     """Return the enforced contract: kind of table and columns with types, in any order; None where none is enforced."""
     config = mapping_of(node.get("config"))
@@ -251,15 +236,24 @@ _OF_QUERIES: Mapping[StateDifference, Callable[[Artifact, Artifact], bool]] = {
     "body": _body,
     "configs": _configs,
     "relation": _relation,
-    "contract": _contract,
+    "contract": lambda old, new: _promise(old) != _promise(new),
     "persisted_descriptions": _persisted_descriptions,
     "fqn": _fqn,
     "definition": _definition,
 }
 _CHECKS: Mapping[str, Mapping[StateDifference, Callable[[Artifact, Artifact], bool]]] = {
-    "source": {"relation": _place_of_source, "fqn": _fqn, "definition": _source},
-    "exposure": {"fqn": _fqn, "definition": _exposure},
-    "unit_test": {"definition": _unit_test},
+    "source": {
+        "relation": lambda old, new: any(old.get(key) != new.get(key) for key in _PLACE_OF_SOURCE),
+        "fqn": _fqn,
+        "definition": _source,
+    },
+    "exposure": {
+        "fqn": _fqn,
+        "definition": lambda old, new: _has_other(*_OF_EXPOSURE)(old, new) or _inputs(old) != _inputs(new),
+    },
+    "unit_test": {
+        "definition": lambda old, new: any(_rows(old.get(key)) != _rows(new.get(key)) for key in _OF_UNIT_TEST)
+    },
     "semantic_model": {"configs": _semantic_config, "definition": _has_other(*_OF_SEMANTIC_MODEL)},
     "metric": {"configs": _semantic_config, "definition": _has_other(*_OF_METRIC)},
     "saved_query": {"configs": _semantic_config, "definition": _saved_query},

@@ -161,17 +161,12 @@ def _depends_on(node: RenderedModel | RenderedTest) -> dict[str, object]:
 
 
 def _refs(inputs: tuple[InputRef, ...]) -> dict[str, object]:
-    nodes = [ref for ref in inputs if ref.kind != "source"]
+    calls = [ref.asked or RefCall(ref.unique_id.name) for ref in inputs if ref.kind != "source"]
     sources = [ref for ref in inputs if ref.kind == "source"]
     return {
-        "refs": [_ref(ref) for ref in nodes],
+        "refs": [{"name": one.name, "package": one.package, "version": _version(one.version)} for one in calls],
         "sources": [list(ref.unique_id.parts[:2]) for ref in sources],
     }
-
-
-def _ref(ref: InputRef) -> dict[str, object]:
-    asked = ref.asked or RefCall(ref.unique_id.name)
-    return {"name": asked.name, "package": asked.package, "version": _version(asked.version)}
 
 
 def _version(version: object) -> object:
@@ -355,12 +350,13 @@ def _seed_config(seed: RenderedSeed) -> dict[str, object]:
 def _test(test: RenderedTest, project: ParsedProject) -> dict[str, object]:
     short_name = test.short_name or test.name
     alias = str(test.config.get("alias") or short_name)
-    is_generic = test.test_type == "generic"
+    is_generic, tested = test.test_type == "generic", test.attached_to
     kind = {
         "test_metadata": test.metadata and vars(test.metadata),
         "column_name": test.column_name,
-        "attached_node": None if test.attached_to and test.attached_to.kind == "source" else test.attached_to,
-        "file_key_name": _file_key(test.attached_to),
+        "attached_node": None if tested and tested.kind == "source" else tested,
+        # The YAML entry that declares a generic test, such as `models.orders` or `sources.shop`.
+        "file_key_name": None if tested is None else f"{tested.kind}s.{tested.parts[0]}",
     }
     compiled = f"{project.target_path}/compiled/{project.name}/{compiled_test_path(test.path, short_name)}"
     common = _common(test.unique_id, test.name, "test", test.path)
@@ -418,11 +414,6 @@ _SETTINGS_OF_TESTS = ("severity", "tags", "enabled", "where", "limit", "warn_if"
 """The settings of tests in the order in which dbt writes them."""
 
 
-def _file_key(attached_to: NodeId | None) -> str | None:
-    """Return the YAML entry that declares a generic test, such as `models.orders` or `sources.shop`."""
-    return None if attached_to is None else f"{attached_to.kind}s.{attached_to.parts[0]}"
-
-
 def _source(source: Source, table: SourceTable) -> dict[str, object]:
     freshness: dict[str, object] = {"freshness": criteria(table.freshness)} if table.freshness.is_asked else {}
     if table.freshness.is_off:
@@ -465,6 +456,12 @@ def _macros(project: ParsedProject, rendered: RenderedProject) -> list[dict[str,
 def _macro(unique_id: NodeId, file: MacroFile, doc: MacroDoc) -> dict[str, object]:
     package, name = unique_id.package, unique_id.name
     path = within_package(file.path, package)
+    # Of one macro, as in dbt, so that changes of others in its file do not count; of the whole file where the macro
+    # cannot be found in it.
+    test = rf"|(?:data_)?test\s+{re.escape(name.removeprefix('test_'))}" if name.startswith("test_") else ""
+    start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}{test})\b"
+    match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", file.raw, re.DOTALL)
+    text = match[0] if match else file.raw
     return {
         **dbt_keys.MACRO,
         "unique_id": unique_id,
@@ -474,19 +471,8 @@ def _macro(unique_id: NodeId, file: MacroFile, doc: MacroDoc) -> dict[str, objec
         "path": path,
         "original_file_path": path,
         "patch_path": _patch_path(doc.described_in, unique_id),
-        "macro_sql": _macro_text(name, file.raw),
+        "macro_sql": text,
         "depends_on": {"macros": []},
         "description": doc.description,
         "arguments": [{"name": of, "type": kind or None, "description": words} for of, kind, words in doc.arguments],
     }
-
-
-def _macro_text(name: str, raw: str) -> str:
-    """Return the text of one macro, as in dbt, so that changes of others in its file do not count.
-
-    Returns the whole file where the macro cannot be found in it.
-    """
-    test = rf"|(?:data_)?test\s+{re.escape(name.removeprefix('test_'))}" if name.startswith("test_") else ""
-    start = rf"\{{%[-+]?\s*(?:macro\s+{re.escape(name)}{test})\b"
-    match = re.search(rf"{start}.*?\{{%[-+]?\s*end(?:macro|test|data_test)\s*[-+]?%\}}", raw, re.DOTALL)
-    return match[0] if match else raw

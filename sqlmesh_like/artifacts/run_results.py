@@ -62,7 +62,13 @@ def write_run_results(
         "env": {},
     }
     rows = [_row(result, compiled.get(result.unique_id)) for result in results]
-    written = {"metadata": metadata, "results": rows, "elapsed_time": elapsed, "args": _plain(args)}
+    # As JSON values, without `vars`, which may contain a secret.
+    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items() if key != "vars"}
+    plain_args = {
+        key: value if value is None or isinstance(value, bool | int | float | list) else str(value)
+        for key, value in listed.items()
+    }
+    written = {"metadata": metadata, "results": rows, "elapsed_time": elapsed, "args": plain_args}
     write_json(path, written)
     return written
 
@@ -91,13 +97,4 @@ def _row(result: NodeRow, compiled: tuple[str, str | None] | None) -> dict[str, 
         "compiled_code": code,
         "relation_name": relation,
         "batch_results": None,
-    }
-
-
-def _plain(args: Mapping[str, object]) -> dict[str, object]:
-    """Return flags as JSON values, without `vars`, which may contain a secret."""
-    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in args.items() if key != "vars"}
-    return {
-        key: value if value is None or isinstance(value, bool | int | float | list) else str(value)
-        for key, value in listed.items()
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlmesh_like.names import TableName
 from sqlmesh_like.project.paths import within_package
 from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticModel
 from sqlmesh_like.render.rendered import RenderedSemantic
@@ -22,7 +21,15 @@ def semantic_entries(
         match rendered.declared:
             case SemanticModel():
                 table = rendered.inputs[0].table
-                sections["semantic_models"][rendered.unique_id] = {**entry, "node_relation": _relation(table)}
+                sections["semantic_models"][rendered.unique_id] = {
+                    **entry,
+                    "node_relation": {
+                        "alias": table.identifier,
+                        "schema_name": table.schema,
+                        "database": None,
+                        "relation_name": table.sql(),
+                    },
+                }
             case Metric() as metric:
                 sections["metrics"][rendered.unique_id] = {**entry, **_metric(metric, rendered)}
             case SavedQuery() as query:
@@ -48,15 +55,6 @@ def _common(rendered: RenderedSemantic) -> _Entry:
         "group": declared.group,
         "metadata": None,
         "depends_on": {"macros": [], "nodes": list(rendered.reads)},
-    }
-
-
-def _relation(table: TableName) -> _Entry:
-    return {
-        "alias": table.identifier,
-        "schema_name": table.schema,
-        "database": None,
-        "relation_name": table.sql(),
     }
 
 

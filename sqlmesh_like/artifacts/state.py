@@ -36,7 +36,11 @@ class SavedState:
         """Compare with the current project, given by its manifest, and with its current sources.json."""
         changes = None if self.manifest is None else node_differences(self.manifest, current)
         known = None if self.results is None else statuses(self.results)
-        fresher = None if self.sources is None or sources is None else _fresher(self.sources, sources)
+        fresher: frozenset[str] | None = None
+        if self.sources is not None and sources is not None:
+            old, new = _newest(self.sources), _newest(sources)
+            # As in dbt, none whose check failed now.
+            fresher = frozenset(name for name, moment in new.items() if name not in old or moment > old[name])
         return ComparisonState(str(self.folder), changes, known, fresher)
 
     def locations(self, warehouse: str) -> dict[str, str]:
@@ -92,12 +96,6 @@ def statuses(results: Artifact) -> dict[str, str]:
     rows = results.get("results")
     entries = [mapping_of(row) for row in (rows if isinstance(rows, list) else [])]
     return {str(row.get("unique_id")): str(row.get("status")) for row in entries}
-
-
-def _fresher(before: Artifact, now: Artifact) -> frozenset[str]:
-    """Return sources whose newest row is newer, or was not known; as in dbt, none whose check failed now."""
-    old, new = _newest(before), _newest(now)
-    return frozenset(unique_id for unique_id, moment in new.items() if unique_id not in old or moment > old[unique_id])
 
 
 def _newest(sources: Artifact) -> dict[str, datetime.datetime]:

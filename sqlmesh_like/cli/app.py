@@ -180,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(50_000, 20, 20)
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with scrubbing(), plain_streams(), stop_signals.handle_signals(_stop_message(words)):
+        text = "stopping after this commit … (again: at once)"
+        at_signal = json_line("warn", text) if _is_json(words) else text
+        with scrubbing(), plain_streams(), stop_signals.handle_signals(f"{at_signal}\n"):
             code = _run_command(words)
             return stop_signals.exit_code() or code
     except KeyboardInterrupt:  # after the end of the call
@@ -240,17 +242,13 @@ def _print_click_error(error: click.ClickException, words: Sequence[str]) -> Non
         return
     if isinstance(error, click.BadParameter) and (name := variable_of(error.ctx, error.param)):
         error.param_hint = repr(name)
-    near = _nearest_choice(error)
-    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sml"
-    _print_error(f"{error.format_message()}{near}\n  see: {path} --help", words)
-
-
-def _nearest_choice(error: click.ClickException) -> str:
-    """A line with the nearest of the values that an option takes; click names them all."""
+    # A line with the nearest of the values that an option takes; click names them all.
     given = re.match(r"'(.*?)' is not one of ", error.message) if isinstance(error, click.BadParameter) else None
     kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
     hint = nearest(given[1], map(str, kind.choices)) if given and isinstance(kind, click.Choice) else None
-    return f"\n  {hint}" if hint else ""
+    near = f"\n  {hint}" if hint else ""
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "sml"
+    _print_error(f"{error.format_message()}{near}\n  see: {path} --help", words)
 
 
 def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
@@ -260,12 +258,6 @@ def _print_unexpected(error: Exception, words: Sequence[str]) -> int:
     first_line = (str(error).strip().splitlines() or [""])[0]
     _print_error(f"unexpected {type(error).__name__}: {first_line}\n  add --debug to see where it comes from", words)
     return 1
-
-
-def _stop_message(words: Sequence[str]) -> str:
-    """Return the text to print at a signal if the current work is completed first."""
-    text = "stopping after this commit … (again: at once)"
-    return f"{json_line('warn', text) if _is_json(words) else text}\n"
 
 
 def _is_json(words: Sequence[str]) -> bool:

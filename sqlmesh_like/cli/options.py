@@ -119,7 +119,9 @@ def shared_options(command: Callable[..., object]) -> Callable[..., object]:
             result = command(flags=flags, **kwargs)
             call = current()
             if flags.warn_error and not result and call is not None:
-                _refuse_warnings(call.warnings)
+                from sqlmesh_like.app.reporter import refuse_warnings  # help needs nothing of operations
+
+                refuse_warnings(call.warnings, NodeError)  # the work of the call is done
             return result
 
     # click reads options from this attribute, last one first.
@@ -154,14 +156,6 @@ def within_limits(command: Callable[..., object]) -> Callable[..., object]:
         return run_limited(lambda: command(**kwargs), is_call=True) if is_limited else command(**kwargs)
 
     return wrapper
-
-
-def _refuse_warnings(warnings: Sequence[str]) -> None:
-    """Raise NodeError with the first warning of a call, if there is one; the work of the call is done."""
-    texts = list(dict.fromkeys(warnings))
-    if texts:
-        hint = f"--warn-error makes warnings errors; there are {len(texts)}"
-        raise NodeError(texts[0].removeprefix("warning: "), hint=hint)
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

@@ -70,11 +70,13 @@ def _nodes(findings: SiteData, markdown: Markdown) -> dict[str, dict[str, object
     made: dict[str, dict[str, object]] = {}
     for unique_id, node in shown.items():
         above = parents.get(unique_id)
+        row = freshness.get(unique_id)
+        keys = ("status", "max_loaded_at", "snapshotted_at", "max_loaded_at_time_ago_in_s", "criteria")
         made[unique_id] = {
             **_node(unique_id, node, findings, markdown),
             "parents": [parent for parent in (above if isinstance(above, list) else []) if parent in shown],
             "result": _result(results.get(unique_id)),
-            "freshness": _freshness(freshness.get(unique_id)),
+            "freshness": None if row is None else {key: row.get(key) for key in keys},
         }
     return made | {str(macro["id"]): macro for macro in _macros(manifest, findings.project, markdown)}
 
@@ -206,11 +208,6 @@ def _result(row: Json | None) -> dict[str, object] | None:
         "rows": answer.get("rows_affected"),
         "failing_rows": answer.get("failing_rows"),
     }
-
-
-def _freshness(row: Json | None) -> dict[str, object] | None:
-    keys = ("status", "max_loaded_at", "snapshotted_at", "max_loaded_at_time_ago_in_s", "criteria")
-    return None if row is None else {key: row.get(key) for key in keys}
 
 
 def _last_call(results: Json | None) -> dict[str, object] | None:

@@ -36,22 +36,13 @@ class Problem:
 
 def find_problems(site_data: SiteData) -> tuple[Problem, ...]:
     """Return failures first, then warnings, then stale nodes; within these the oldest first."""
+    unreadable = ((unique_id, facts.problem) for unique_id, facts in site_data.tables.items() if facts.problem)
     problems = [
-        *_compile_errors(site_data), *_unreadable(site_data), *_failures(site_data.problems),
-        *_stale_sources(site_data.freshness), *_stale_tables(site_data),
+        *(Problem(i, "failed", "error", f"{error.location}: {error.message}") for i, error in site_data.errors.items()),
+        *(Problem(unique_id, "failed", "error", problem) for unique_id, problem in unreadable),
+        *_failures(site_data.problems), *_stale_sources(site_data.freshness), *_stale_tables(site_data),
     ]  # fmt: skip
     return tuple(sorted(problems, key=lambda each: (_KINDS.index(each.kind), each.since or "~", each.unique_id)))
-
-
-def _compile_errors(site_data: SiteData) -> Iterator[Problem]:
-    for unique_id, error in site_data.errors.items():
-        yield Problem(unique_id, "failed", "error", f"{error.location}: {error.message}")
-
-
-def _unreadable(site_data: SiteData) -> Iterator[Problem]:
-    for unique_id, facts in site_data.tables.items():
-        if facts.problem:
-            yield Problem(unique_id, "failed", "error", facts.problem)
 
 
 def _failures(problems: Json) -> Iterator[Problem]:
@@ -79,8 +70,11 @@ def _overdue(loaded: str, row: Json) -> str | None:
     """Return the time at which a source exceeded its lowest threshold, None where it is not known."""
     ages = [_age(mapping_of(each)) for each in mapping_of(row.get("criteria")).values()]
     known = [age for age in ages if age is not None]
-    moment = _moment(loaded)
-    return timestamp(moment + min(known)) if moment is not None and known else None
+    try:
+        moment = datetime.datetime.fromisoformat(loaded)
+    except ValueError:
+        return None
+    return timestamp(moment + min(known)) if known else None
 
 
 def _age(threshold: Json) -> datetime.timedelta | None:
@@ -88,13 +82,6 @@ def _age(threshold: Json) -> datetime.timedelta | None:
     if not isinstance(count, int) or period not in ("minute", "hour", "day"):
         return None
     return datetime.timedelta(**{f"{period}s": count})
-
-
-def _moment(text: str) -> datetime.datetime | None:
-    try:
-        return datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def _stale_tables(site_data: SiteData) -> Iterator[Problem]:

@@ -24,18 +24,23 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 
 def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> str:
     """Return the site as HTML, deterministic for given content. Without libraries the page lists its graph."""
-    style, script = _asset("site.css"), _script()
+    style, scripts = _asset("site.css"), "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{scripts}\n}})();\n'  # all in one function scope
     codes = [library.script for library in libraries]
     hashes = " ".join(map(_hash, (*codes, script)))
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+    # Content as JSON in which no HTML parser can find the end of its script element.
+    data = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
+    for sign, escaped in _UNSAFE.items():
+        data = data.replace(sign, escaped)
     parts = {
         "policy": policy,
         "title": html.escape(str(content["project"])),
         "style": style,
-        "data": _json(content),
+        "data": data,
         "libraries": "\n".join(f"<script>{code}</script>" for code in codes),
         "script": script,
     }
@@ -43,22 +48,8 @@ def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> st
     return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], _asset("page.html"))
 
 
-def _script() -> str:
-    """Return all scripts in one function scope."""
-    body = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{body}\n}})();\n'
-
-
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _json(content: Mapping[str, object]) -> str:
-    """Return content as JSON in which no HTML parser can find the end of its script element."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
-    for sign, escaped in _UNSAFE.items():
-        text = text.replace(sign, escaped)
-    return text
 
 
 def _hash(text: str) -> str:

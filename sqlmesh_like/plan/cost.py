@@ -170,7 +170,9 @@ def estimate(
 
     def incremental(item: Strategy) -> WorkEstimate:
         if item == "group_recompute" and has_own_rows:
-            return _of_own_rows(_incremental("row_based", inputs, target, rows, has_logs, has_whole_groups), target)
+            work = _incremental("row_based", inputs, target, rows, has_logs, has_whole_groups)
+            own = target.bytes if work.read else 0  # the changed rows meet those of the table
+            return replace(work, read=work.read + own, shuffled=work.shuffled + own)
         return _incremental(item, inputs, target, rows, has_logs, has_whole_groups)
 
     ways = [(item, with_pace(item, incremental(item))) for item in (strategy, *alternatives)]
@@ -186,11 +188,6 @@ def estimate(
         full=with_pace("full_refresh", WorkEstimate(everything, everything, target.bytes)),
         is_timed=bool(paces),
     )
-
-
-def _of_own_rows(work: WorkEstimate, target: Volume) -> WorkEstimate:
-    """The work of changed rows that meet those of the table."""
-    return replace(work, read=work.read + target.bytes, shuffled=work.shuffled + target.bytes) if work.read else work
 
 
 def _pace(strategy: Strategy, paces: Mapping[str, float]) -> float:

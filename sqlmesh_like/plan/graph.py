@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import graphlib
 import heapq
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from sqlmesh_like.errors import CycleError, Location
+from sqlmesh_like.errors import CycleError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.semantic.declarations import SemanticModel
 from sqlmesh_like.project.versions import Version
+from sqlmesh_like.render.exposures import place_of_ref
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
     RenderedModel,
@@ -291,17 +291,9 @@ def _cycle_error(graph: Graph, texts: Mapping[NodeId, str]) -> CycleError:
     files = "\n  ".join(f"{node.name}: {node.path}" for node in reading)
     return CycleError(
         f"models read each other in a circle: {' -> '.join([*names, names[0]])}",
-        location=_place_of_ref(reading[0], reading[1 % len(reading)].name, texts.get(reading[0].unique_id, "")),
+        location=place_of_ref(reading[0].path, reading[1 % len(reading)].name, texts.get(reading[0].unique_id, "")),
         hint=f"an arrow means `reads`; break it in one of these files\n  {files}",
     )
-
-
-def _place_of_ref(node: Node, name: str, text: str) -> Location:
-    """Where a node's file reads a model of a name; the file alone if a macro does."""
-    call = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
-    if call is None:
-        return Location(node.path)
-    return Location(node.path, text.count("\n", 0, call.start()) + 1, call.start() - text.rfind("\n", 0, call.start()))
 
 
 def _circle_through(edges: nx.DiGraph[str], start: str) -> list[str]:

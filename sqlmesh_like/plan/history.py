@@ -51,8 +51,8 @@ class TableRecord:
 
     def to_json(self) -> str:
         """The record as text; an older version can read it, unless partitions are frozen."""
-        values = asdict(self)
-        return json.dumps(values if self.frozen_before else _without(values, "frozen_before"), sort_keys=True)
+        values = {name: value for name, value in asdict(self).items() if name != "frozen_before" or value}
+        return json.dumps(values, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> TableRecord:
@@ -69,10 +69,6 @@ class TableRecord:
             why = f"its record has {unknown[0]!r}, which this one does not know"
             raise NewerVersionError(f"the table of {values['unique_id']}", why)
         return TableRecord(**values)
-
-
-def _without(values: dict[str, object], name: str) -> dict[str, object]:
-    return {key: value for key, value in values.items() if key != name}
 
 
 _FIELDS = frozenset(one.name for one in fields(TableRecord))

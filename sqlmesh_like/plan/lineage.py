@@ -111,7 +111,11 @@ class Lineage:
         # Views are not inlined: each is a step of its own.
         facts = analyze(model, schemas, {})
         traced = trace(facts.relation) if facts.relation else trace_text(model, schemas)
-        return None if traced is None else (*traced, *_versions(model))
+        if traced is None:
+            return None
+        # Columns that a snapshot adds to those of its query; none derives from an input column alone.
+        added = (ColumnLineage(column.name, column.type, {}, {}) for column in with_versions(model, ()) or ())
+        return (*traced, *added)
 
     def _schema(self, ref: InputRef) -> Schema | None:
         above = self._model(ref.unique_id)
@@ -133,8 +137,3 @@ class Lineage:
 def _contract_type(model: RenderedModel) -> tuple[ColumnLineage, ...] | None:
     """The declared columns of a model whose query is not known; None if none are declared."""
     return tuple(ColumnLineage(c.name, c.type, {}, {}, is_complete=False) for c in model.declared) or None
-
-
-def _versions(model: RenderedModel) -> tuple[ColumnLineage, ...]:
-    """Columns that a snapshot adds to those of its query; none derives from an input column alone."""
-    return tuple(ColumnLineage(column.name, column.type, {}, {}) for column in with_versions(model, ()) or ())

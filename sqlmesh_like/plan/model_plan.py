@@ -23,7 +23,7 @@ from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.delta.whole_window import with_rows_below
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.cost import Estimate, InputCost, WorkEstimate, estimate, paces
+from sqlmesh_like.plan.cost import Estimate, InputCost, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
 from sqlmesh_like.plan.edits.recorded_query import as_recorded, recorded_query
@@ -119,7 +119,13 @@ class PlannedModel:
     def require_allowed(self) -> None:
         """Raise NodeError with the reasons if the plan is refused."""
         if self.is_refused:
-            raise _strict(self.compiled, self.reasons)
+            why = "; ".join(f"{reason.rule} {reason.message}" for reason in self.reasons)
+            model = self.compiled.model
+            first = self.reasons[0] if self.reasons else None
+            location = Location(model.path, first.line if first else None, first.column if first else None)
+            message = f"refresh: strict forbids a full refresh of {model.table}: {why}"
+            hint = "fix the cause, run with --full-refresh once, or set refresh: auto"
+            raise NodeError(message, location=location, hint=hint)
 
     def require_inputs(self) -> None:
         """Raise NodeError if the table of an input does not exist, before an engine is started."""
@@ -249,16 +255,13 @@ def _choose(
         return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
     if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
         rule = "CST003" if estimate.strategy == "recompute_merge" else "CST002"
-        return estimate.strategy, (reason(rule, _cost_comparison(estimate, estimate.other)),)
+        # Why the chosen strategy is preferred to the default one.
+        strategy, work = estimate.other
+        ratio = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
+        change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
+        why = f"{change}: {strategy} would cost {ratio:.1f} times as much"
+        return estimate.strategy, (reason(rule, why),)
     return compiled.classification.strategy, compiled.classification.reasons
-
-
-def _cost_comparison(estimate: Estimate, other: tuple[Strategy, WorkEstimate]) -> str:
-    """Why the chosen strategy is preferred to the default one."""
-    strategy, work = other
-    times = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
-    change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
-    return f"{change}: {strategy} would cost {times:.1f} times as much"
 
 
 def _estimate(
@@ -268,8 +271,13 @@ def _estimate(
         return None
     split = _split_inputs(compiled, inputs)
     sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
+    # Other strategies that yield the same rows, keys and state. Only `refresh: auto` considers the whole query.
+    allowed = compiled.classification
+    others: tuple[Strategy, ...] = (allowed.alternative,) if allowed.alternative else ()
+    has_build = compiled.table.build is not None and allowed.strategy != "full_refresh"
+    alternatives = (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
     return estimate(
-        compiled.classification.strategy, sizes, _volume(target, history), alternatives=_alternatives(compiled),
+        compiled.classification.strategy, sizes, _volume(target, history), alternatives=alternatives,
         has_logs=target.kind == "mor", has_whole_groups=_has_whole_groups(compiled),
         has_own_rows=goes_on_from_its_rows(compiled.facts), paces=paces(target),
     )  # fmt: skip
@@ -282,14 +290,6 @@ def _has_whole_groups(compiled: CompiledModel) -> bool:
         return False
     is_held = not isinstance(relation, Windowed) or with_rows_below(relation) is not None
     return any(is_one_group(node) for node in walk(relation) if node is not relation or not is_held)
-
-
-def _alternatives(compiled: CompiledModel) -> tuple[Strategy, ...]:
-    """Other strategies that yield the same rows, keys and state. Only `refresh: auto` considers the whole query."""
-    allowed = compiled.classification
-    others: tuple[Strategy, ...] = (allowed.alternative,) if allowed.alternative else ()
-    has_build = compiled.table.build is not None and allowed.strategy != "full_refresh"
-    return (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
 
 
 def _split_inputs(compiled: CompiledModel, inputs: tuple[InputVersion, ...]) -> set[str]:
@@ -407,12 +407,3 @@ def _config_reasons(
 def _is_rebuilt_each_run(compiled: CompiledModel) -> bool:
     """Whether `materialized: table` requests a rebuild each run; not in a Python model, which is always a table."""
     return compiled.model.config.materialized == "table" and compiled.model.python is None
-
-
-def _strict(compiled: CompiledModel, reasons: tuple[Reason, ...]) -> NodeError:
-    why = "; ".join(f"{reason.rule} {reason.message}" for reason in reasons)
-    model = compiled.model
-    first = reasons[0] if reasons else None
-    location = Location(model.path, first.line if first else None, first.column if first else None)
-    hint = "fix the cause, run with --full-refresh once, or set refresh: auto"
-    return NodeError(f"refresh: strict forbids a full refresh of {model.table}: {why}", location=location, hint=hint)

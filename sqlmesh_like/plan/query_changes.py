@@ -42,7 +42,10 @@ def query_parts(compiled: CompiledModel) -> Mapping[str, str]:
 
 def change_of_query(compiled: CompiledModel, record: TableRecord, target: TableState) -> str:
     """What changed since the commit that wrote `record`; an older record has no parts, so only columns are compared."""
-    changes = [*_columns(target.schema, compiled.facts.schema), *_parts(compiled, record)]
+    changes = [*_columns(target.schema, compiled.facts.schema)]
+    if record.parts:
+        now = query_parts(compiled)
+        changes += [name for name in dict.fromkeys((*record.parts, *now)) if record.parts.get(name) != now.get(name)]
     if record.partition_by != compiled.model.config.partition_by:
         changes.append("partition_by")
     return "; ".join(changes) or "the query, the types that it reads or its settings"
@@ -62,13 +65,6 @@ def _columns(before: Schema | None, now: Schema | None) -> Iterator[str]:
         first, second = old[name].type, new[name].type
         if first and second and first != second:
             yield f"type of {new[name].name} ({first} → {second})"
-
-
-def _parts(compiled: CompiledModel, record: TableRecord) -> Iterator[str]:
-    now = query_parts(compiled)
-    for name in dict.fromkeys((*record.parts, *now)) if record.parts else ():
-        if record.parts.get(name) != now.get(name):
-            yield name
 
 
 def _digest(part: exp.Expr | list[exp.Expr]) -> str:

@@ -19,7 +19,6 @@ from sqlmesh_like.analyze.algebra.relation import (
     Explode,
     Filter,
     Join,
-    Named,
     Projection,
     Relation,
     Windowed,
@@ -65,7 +64,8 @@ def group_columns(relation: Relation) -> tuple[str, ...]:
         case Distinct():
             return tuple(column.name for column in columns(relation))
         case Windowed():
-            return _copies(relation.items, {repr(key) for key in window_keys(relation)})
+            keys = {repr(key) for key in window_keys(relation)}
+            return tuple(item.name for item in relation.items if repr(item.expression) in keys)
         case Filter(child=child) | Explode(child=child) | Join(kind="semi" | "anti", left=child):
             return group_columns(child)
         case Projection():
@@ -73,7 +73,3 @@ def group_columns(relation: Relation) -> tuple[str, ...]:
             copied = [i for i in relation.items if isinstance(i.expression, exp.Column) and i.expression.name in below]
             return tuple(item.name for item in copied)
     return ()
-
-
-def _copies(items: tuple[Named, ...], expressions: set[str]) -> tuple[str, ...]:
-    return tuple(item.name for item in items if repr(item.expression) in expressions)

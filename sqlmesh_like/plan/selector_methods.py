@@ -32,11 +32,10 @@ def _by_fqn(node: Node, value: str, _: str) -> bool:
     parts = value.split(".")
     if node.version is not None and parts == list(node.fqn[-2:]):
         return True
-    return any(_starts_with(fqn, parts) for fqn in (node.fqn, node.fqn[1:]))
-
-
-def _starts_with(fqn: tuple[str, ...], parts: list[str]) -> bool:
-    return len(parts) <= len(fqn) and all(fnmatchcase(have, want) for have, want in zip(fqn, parts, strict=False))
+    return any(
+        len(parts) <= len(fqn) and all(fnmatchcase(have, want) for have, want in zip(fqn, parts, strict=False))
+        for fqn in (node.fqn, node.fqn[1:])
+    )
 
 
 def _by_path(node: Node, value: str, _: str) -> bool:
@@ -48,10 +47,6 @@ def _by_path(node: Node, value: str, _: str) -> bool:
 def _by_file(node: Node, value: str, _: str) -> bool:
     path = PurePosixPath(node.path)
     return fnmatchcase(path.name, value) or fnmatchcase(path.stem, value)
-
-
-def _by_tag(node: Node, value: str, _: str) -> bool:
-    return any(fnmatchcase(tag, value) for tag in node.tags)
 
 
 def _by_source(node: Node, value: str, _: str) -> bool:
@@ -81,24 +76,13 @@ def _by_group(node: Node, value: str, _: str) -> bool:
     return is_grouped and fnmatchcase(str(node.config.get("group") or ""), value)
 
 
-def _by_access(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == "model" and node.config.get("access") == value
-
-
 def _by_config(node: Node, value: str, argument: str) -> bool:
     setting: object = {} if node.resource_type in SEMANTIC_TYPES else node.config  # as in dbt
     for key in argument.split("."):
         setting = setting.get(key) if isinstance(setting, Mapping) else None
     values = setting if isinstance(setting, list | tuple) else [setting]
-    return any(fnmatchcase(_config_word(part), value) for part in values if part is not None)
-
-
-def _config_word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _by_resource_type(node: Node, value: str, _: str) -> bool:
-    return node.resource_type == value or (value == "data_test" and node.resource_type == "test")
+    words = [str(part).lower() if isinstance(part, bool) else str(part) for part in values if part is not None]
+    return any(fnmatchcase(word, value) for word in words)
 
 
 def _by_test_type(node: Node, value: str, _: str) -> bool:
@@ -132,10 +116,6 @@ _SIDES: Mapping[str, Callable[[Version | None], bool]] = {
 }
 
 
-def _by_package(node: Node, value: str, _: str) -> bool:
-    return fnmatchcase(node.fqn[0], value)
-
-
 _COMPARISONS: Mapping[str, Callable[[ComparisonState | None, str], Callable[[str], bool]]] = {
     "state": state_test,
     "result": result_test,
@@ -145,19 +125,21 @@ _TESTS: Mapping[str, Callable[[Node, str, str], bool]] = {
     "fqn": _by_fqn,
     "path": _by_path,
     "file": _by_file,
-    "tag": _by_tag,
+    "tag": lambda node, value, _: any(fnmatchcase(tag, value) for tag in node.tags),
     "source": _by_source,
     "exposure": _by_name_of("exposure"),
     "semantic_model": _by_name_of("semantic_model"),
     "metric": _by_name_of("metric"),
     "saved_query": _by_name_of("saved_query"),
     "group": _by_group,
-    "access": _by_access,
+    "access": lambda node, value, _: node.resource_type == "model" and node.config.get("access") == value,
     "config": _by_config,
-    "resource_type": _by_resource_type,
+    "resource_type": lambda node, value, _: (
+        node.resource_type == value or (value == "data_test" and node.resource_type == "test")
+    ),
     "test_type": _by_test_type,
     "test_name": _by_test_name,
     "unit_test": _by_name_of("unit_test"),
-    "package": _by_package,
+    "package": lambda node, value, _: fnmatchcase(node.fqn[0], value),
     "version": _by_version,
 }

@@ -76,20 +76,16 @@ def _combine(key: str, old: object, new: object) -> object:
     if key in _ADDING and isinstance(old, tuple) and isinstance(new, tuple):
         return tuple(dict.fromkeys((*old, *new)))
     if key == "grants" and isinstance(old, Mapping) and isinstance(new, Mapping):
-        return _merge_grants(old, new)
+        # Merge grants by privilege, as in dbt; `+select` adds to those who have the privilege.
+        grants = dict(old)
+        for name, whom in new.items():
+            privilege, before = name.removeprefix("+"), grants.get(name.removeprefix("+"), ())
+            added = _as_list(before) if name.startswith("+") else []
+            grants[privilege] = [*added, *_as_list(whom)]
+        return grants
     if key in _MERGING and isinstance(old, Mapping) and isinstance(new, Mapping):
         return {**old, **new}
     return new
-
-
-def _merge_grants(old: ConfigValues, new: ConfigValues) -> dict[str, object]:
-    """Merge grants by privilege, as in dbt; `+select` adds to those who have the privilege."""
-    grants = dict(old)
-    for name, whom in new.items():
-        privilege, before = name.removeprefix("+"), grants.get(name.removeprefix("+"), ())
-        added = _as_list(before) if name.startswith("+") else []
-        grants[privilege] = [*added, *_as_list(whom)]
-    return grants
 
 
 def _as_list(value: object) -> list[object]:

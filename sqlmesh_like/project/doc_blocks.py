@@ -51,7 +51,14 @@ def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
             message = "enddocs without docs before it" if tag["end"] else "docs inside docs: the first is not closed"
             raise ProjectError(message, location=place, hint="write {% docs name %} … {% enddocs %}")
         if opened is None:
-            _check_name(tag["name"], place)
+            name = tag["name"]
+            if not _NAME.fullmatch(name):
+                hint = "write {% docs name %}, the name of letters, digits and underscores"
+                raise ProjectError(
+                    f"{name!r} is not a valid doc block name" if name else "docs needs a name",
+                    location=place,
+                    hint=hint,
+                )
             opened = tag
             continue
         start = _place(lines, opened.start(), path)
@@ -61,14 +68,6 @@ def _blocks(text: str, path: str, project: str) -> Iterable[DocBlock]:
     if opened is not None:
         place = _place(lines, opened.start(), path)
         raise ProjectError(f"doc block {opened['name']!r} is not closed", location=place, hint="add {% enddocs %}")
-
-
-def _check_name(name: str, place: Location) -> None:
-    if not _NAME.fullmatch(name):
-        hint = "write {% docs name %}, the name of letters, digits and underscores"
-        raise ProjectError(
-            f"{name!r} is not a valid doc block name" if name else "docs needs a name", location=place, hint=hint
-        )
 
 
 def _render_block(content: str, place: Location) -> str:
@@ -137,16 +136,13 @@ class Descriptions:
 
     def columns(self, node: YamlNode) -> dict[str, ColumnDoc]:
         """The documentation of an entry's columns, by name."""
-        columns = node.get("columns")
-        entries = () if columns is None else columns.sequence("columns")
-        return {str(column.children["name"].value): self._column(column) for column in entries}
+        return {str(column.children["name"].value): self._column(column) for column in node.elements_of("columns")}
 
     def _column(self, node: YamlNode) -> ColumnDoc:
         levels = [level for level in (node, node.get("config")) if level is not None]
         metas = [child.mapping("meta").items() for level in levels if (child := level.get("meta")) is not None]
         meta = {key: value.value for items in metas for key, value in items}
-        listed, quote = node.get("constraints"), node.get("quote")
-        constraints = () if listed is None else listed.sequence("constraints")
+        constraints, quote = node.elements_of("constraints"), node.get("quote")
         return ColumnDoc(
             self.of(node), column_tags(node), meta, granularity(node),
             tuple(

@@ -12,7 +12,7 @@ from sqlmesh_like.project.keys.property_keys import EXPOSURE, GROUP
 from sqlmesh_like.project.nodes import Exposure, ModelGroup
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import optional_text, required_text, text_list
+from sqlmesh_like.project.sources import required_text
 
 
 def parse_exposures(
@@ -32,27 +32,24 @@ def _exposure(node: YamlNode, descriptions: Descriptions, settings: FolderConfig
     if any(level.children["enabled"].value is False for level in levels if "enabled" in level.children):
         return None
     project = settings.settings.name
+    metas = [child for level in levels if (child := level.get("meta")) is not None]
     return Exposure(
         unique_id=NodeId("exposure", project, name),
         name=name,
         type=str(EXPOSURE.value(node, "type")),
         owner=_owner(node, "an exposure"),
-        depends_on=_depends_on(node),
+        depends_on=tuple(
+            (one.text("depends_on"), one.location.line, one.location.column) for one in node.elements_of("depends_on")
+        ),
         description=descriptions.of(node),
-        label=optional_text(node, "label"),
+        label=node.text_of("label"),
         maturity=cast(str | None, EXPOSURE.value(node, "maturity")),
-        url=optional_text(node, "url"),
-        tags=tuple(sorted({tag for level in levels for tag in text_list(level, "tags")})),
-        meta=_meta(levels),
+        url=node.text_of("url"),
+        tags=tuple(sorted({tag for level in levels for tag in level.texts_of("tags")})),
+        meta={key: child.value for meta in metas for key, child in meta.mapping("meta").items()},
         fqn=(project, *settings.folders(node.location.path), name),
         declared_at=node.location,
     )
-
-
-def _depends_on(node: YamlNode) -> tuple[tuple[str, int | None, int | None], ...]:
-    child = node.get("depends_on")
-    elements = () if child is None else child.sequence("depends_on")
-    return tuple((one.text("depends_on"), one.location.line, one.location.column) for one in elements)
 
 
 def parse_groups(nodes: Iterable[YamlNode], project: str, descriptions: Descriptions) -> tuple[ModelGroup, ...]:
@@ -75,8 +72,3 @@ def _owner(node: YamlNode, what: str) -> Mapping[str, object]:
     if child.mapping("owner").get("name") is None and child.get("email") is None:
         raise child.error(f"the owner of {what} needs a name or an email", "add owner: {name: …, email: …}")
     return {key: value.value for key, value in child.items()}
-
-
-def _meta(levels: list[YamlNode]) -> Mapping[str, object]:
-    metas = [child for level in levels if (child := level.get("meta")) is not None]
-    return {key: child.value for meta in metas for key, child in meta.mapping("meta").items()}

@@ -88,12 +88,13 @@ def _properties(root: Path, settings: Settings, docs: Docs, tests: FolderConfig)
 def _property_paths(settings: Settings) -> tuple[str, ...]:
     """Folders whose YAML files describe nodes."""
     folders = (*settings.model_paths, *settings.seed_paths, *settings.macro_paths, *settings.analysis_paths)
-    return (*folders, *settings.function_paths, *settings.snapshot_paths, *_described_tests(settings))
-
-
-def _described_tests(settings: Settings) -> tuple[str, ...]:
-    """Folders of data tests with properties. A default `tests/` may hold Python tests, with YAML of other kinds."""
-    return settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()
+    # Folders of data tests with properties. A default `tests/` may hold Python tests, with YAML of other kinds.
+    return (
+        *folders,
+        *settings.function_paths,
+        *settings.snapshot_paths,
+        *(settings.test_paths if settings.is_dbt or settings.test_paths != ("tests",) else ()),
+    )
 
 
 def _model_paths(root: Path, settings: Settings) -> list[tuple[Path, tuple[str, ...]]]:

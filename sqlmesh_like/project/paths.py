@@ -117,17 +117,13 @@ def refuse_links_out(base: Path, paths: tuple[Path, ...], root: Path) -> None:
         if not os.path.islink(path):  # noqa: PTH114 (half the time)
             continue
         shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
-        if not _stays_inside(path, base, root):
+        inside = [folder for folder in (base.resolve(), linked_project(root)) if folder is not None]
+        if not any(path.resolve().is_relative_to(folder) for folder in inside):
             hint = "put the file or folder itself there: a project and a package read what is in them"
             raise ProjectError("this is a link that leaves the project", location=Location(shown), hint=hint)
         if not path.exists():
             message = f"this is a link to {path.readlink()}, which does not exist"
             raise ProjectError(message, location=Location(shown), hint="put the file itself there, or remove the link")
-
-
-def _stays_inside(link: Path, base: Path, root: Path) -> bool:
-    inside = [folder for folder in (base.resolve(), linked_project(root)) if folder is not None]
-    return any(link.resolve().is_relative_to(folder) for folder in inside)
 
 
 def linked_project(root: Path) -> Path | None:

@@ -134,8 +134,7 @@ def _place_of_setting(root: Path) -> Location | None:
     for file in ("dbt_project.yml", "pyproject.toml"):
         text = read_text(root / file, root) if (root / file).is_file() else ""
         if setting := re.search(r"(?m)^profile\s*[:=]\s*", text):
-            line_start = text.rfind("\n", 0, setting.end()) + 1
-            return Location(file, text.count("\n", 0, setting.end()) + 1, setting.end() - line_start + 1)
+            return Location.at(file, text, setting.end())
     return None
 
 

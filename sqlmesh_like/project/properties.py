@@ -22,7 +22,7 @@ from sqlmesh_like.project.semantic.declarations import SemanticLayer
 from sqlmesh_like.project.semantic.layer import KEYS, parse_semantic_layer
 from sqlmesh_like.project.semantic.time_spines import time_spine
 from sqlmesh_like.project.settings import check_setting_at, refuse_hooks_twice
-from sqlmesh_like.project.sources import optional_text, parse_columns, parse_source, required_text
+from sqlmesh_like.project.sources import parse_columns, parse_source, required_text
 from sqlmesh_like.project.testing.data_test_config import check_test_setting_at
 from sqlmesh_like.project.testing.generic_tests import Tested, generic_test
 from sqlmesh_like.project.versions import Version, expand_versions
@@ -52,9 +52,7 @@ class NodeProperties:
     @property
     def column_places(self) -> Mapping[str, Location]:
         """Where each column has its type, or else its name; by lower-case name."""
-        columns = self.node.get("columns")
-        entries = () if columns is None else columns.sequence("columns")
-        named = ((one.get("name"), one.get("data_type")) for one in entries)
+        named = ((one.get("name"), one.get("data_type")) for one in self.node.elements_of("columns"))
         return {str(name.value).lower(): (kind or name).location for name, kind in named if name is not None}
 
 
@@ -135,8 +133,7 @@ def _singular_tests(
     properties: dict[str, SingularProperties] = {}
     for node in nodes:
         DATA_TEST.check(node)
-        name, config = required_text(node, "name", "a data test"), node.get("config")
-        settings = {} if config is None else config.mapping("config").children
+        name, settings = required_text(node, "name", "a data test"), node.mapping_of("config").children
         meta = {"meta": node.children["meta"]} if node.get("meta") is not None else {}
         if name in properties:
             first = f"the first time in {properties[name].declared_at}"
@@ -229,23 +226,17 @@ def _versions(kind: str, node: YamlNode, values: ValueRenderer, descriptions: De
     if kind != "model" or node.get("versions") is None:
         return [entry]
     for version in node.children["versions"].sequence("versions"):
-        _check_version(version)
+        VERSION.check(version)
+        for column in version.elements_of("columns"):
+            if "include" in column.children or "exclude" in column.children:
+                COLUMN_RULE.check(column)
     versions = [(_node_properties(kind, one, values, descriptions), version) for one, version in expand_versions(node)]
     return [replace(one, name=version.name, version=version) for one, version in versions]
 
 
-def _check_version(node: YamlNode) -> None:
-    VERSION.check(node)
-    columns = node.get("columns")
-    for column in () if columns is None else columns.sequence("columns"):
-        if "include" in column.children or "exclude" in column.children:
-            COLUMN_RULE.check(column)
-
-
 def _node_properties(kind: str, node: YamlNode, values: ValueRenderer, descriptions: Descriptions) -> NodeProperties:
     NODES[kind].check(node)
-    columns = node.get("columns")
-    for column in () if columns is None else columns.sequence("columns"):
+    for column in node.elements_of("columns"):
         COLUMN.check(column)
     return NodeProperties(
         name=required_text(node, "name", f"a {kind}"),
@@ -273,15 +264,13 @@ def _parse_distinct_columns(node: YamlNode) -> tuple[Column, ...]:
 def _macro_doc(node: YamlNode, project: str, descriptions: Descriptions) -> tuple[str, MacroDoc]:
     """Unique id and documentation of a macro. As in dbt, the entry of a generic test's macro may name the test."""
     MACRO.check(node)
-    child = node.get("arguments")
-    arguments = () if child is None else child.sequence("arguments")
     documented = tuple(
         (
             required_text(one.mapping("an argument"), "name", "an argument"),
-            optional_text(one, "type") or "",
+            one.text_of("type") or "",
             descriptions.of(one),
         )
-        for one in arguments
+        for one in node.elements_of("arguments")
     )
     return NodeId("macro", project, required_text(node, "name", "a macro")), MacroDoc(
         descriptions.of(node), documented, node.location.path
@@ -306,9 +295,8 @@ def _config(node: YamlNode, values: ValueRenderer) -> dict[str, object]:
 
 
 def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> list[TestFile]:
-    tables = source.get("tables")
     tests: list[TestFile] = []
-    for table in () if tables is None else tables.sequence("tables"):
+    for table in source.elements_of("tables"):
         name, of = required_text(table, "name", "a source table"), required_text(source, "name", "a source")
         tested = Tested(project, NodeId("source", project, of, name), f"{of}_{name}", f"source({of!r}, {name!r})", None)
         tested = replace(tested, tags=(*column_tags(source), *column_tags(table)))
@@ -319,8 +307,7 @@ def _source_tests(source: YamlNode, project: str, settings: FolderConfig) -> lis
 def node_tests(node: YamlNode, tested: Tested, settings: FolderConfig) -> list[TestFile]:
     """The data tests that an entry declares for itself and for its columns."""
     tests = [generic_test(entry, tested, settings) for entry in _test_entries(node)]
-    columns = node.get("columns")
-    for column in () if columns is None else columns.sequence("columns"):
+    for column in node.elements_of("columns"):
         name = required_text(column, "name", "a column")
         of_column = replace(tested, column=name, tags=(*tested.tags, *column_tags(column)))
         tests += [generic_test(entry, of_column, settings) for entry in _test_entries(column)]

@@ -102,7 +102,16 @@ class Settings:
         """
         config: dict[str, object] = {}
         for level in self._levels(kind, fqn):
-            config = merge_config(config, _own_config(level, values))
+            own: dict[str, object] = {}
+            refuse_hooks_twice(level)
+            for key, node in level.items():
+                if key.startswith("+") or is_config_key(key):
+                    own[canonical(key)] = check_setting_at(
+                        canonical(key), node if key.lstrip("+") in HOOKS else values.render(node)
+                    )
+                elif not isinstance(node.value, dict):
+                    own[canonical(key)] = check_setting_at(canonical(key), values.render(node))
+            config = merge_config(config, own)
         return config
 
     def place_of(self, kind: YamlNode, fqn: tuple[str, ...], key: str) -> Location | None:
@@ -194,23 +203,23 @@ def _parse_settings(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str
     trees = frozenset({*_TREES, "vars", "on-run-start", "on-run-end", "query-comment"})
     node = ValueRenderer(variables, secrets=False).render(node, skip=trees)
     PROJECT_SETTINGS.check(node)
-    target_path = _text(node, "target-path") or "target"
-    paths = {key: _texts(node, key, (default,)) for key, default in PATH_DEFAULTS.items()}
+    target_path = node.text_of("target-path") or "target"
+    paths = {key: node.texts_of(key, (default,)) for key, default in PATH_DEFAULTS.items()}
     _refuse_ways_out(node)
     everywhere = tuple(path for folders in paths.values() for path in folders)
     return Settings(
-        name=_text(node, "name") or _plain_name(root),
+        name=node.text_of("name") or _plain_name(root),
         file=file,
-        profile=_text(node, "profile"),
+        profile=node.text_of("profile"),
         model_paths=paths["model-paths"],
         seed_paths=paths["seed-paths"],
         test_paths=paths["test-paths"],
         macro_paths=paths["macro-paths"],
         analysis_paths=paths["analysis-paths"],
         function_paths=paths["function-paths"],
-        docs_paths=_texts(node, "docs-paths", everywhere),
+        docs_paths=node.texts_of("docs-paths", everywhere),
         target_path=target_path,
-        clean_targets=_texts(node, "clean-targets", (target_path,)),
+        clean_targets=node.texts_of("clean-targets", (target_path,)),
         vars=variables,
         models=_tree(node, "models"),
         seeds=_tree(node, "seeds"),
@@ -218,13 +227,13 @@ def _parse_settings(node: YamlNode, file: str, root: Path, cli_vars: Mapping[str
         data_tests=_tree(node, "data_tests" if "data_tests" in node.children else "tests"),
         others={key: _tree(node, key) for key in _OTHERS},
         snapshot_paths=paths["snapshot-paths"],
-        packages_path=_text(node, "packages-install-path") or "dbt_packages",
+        packages_path=node.text_of("packages-install-path") or "dbt_packages",
         dispatch=_dispatch(node),
-        on_run_start=_texts(node, "on-run-start", ()),
-        on_run_end=_texts(node, "on-run-end", ()),
+        on_run_start=node.texts_of("on-run-start"),
+        on_run_end=node.texts_of("on-run-end"),
         flags=_flags(node),
         version=_version(node),
-        release=_release(node),
+        release=cast(ReleaseMode | None, PROJECT_SETTINGS.value(node, "release")),
         paths={key: child for key in (*PATH_DEFAULTS, "docs-paths") if (child := node.get(key)) is not None},
         is_absent=node.location.line is None,
     )
@@ -259,9 +268,8 @@ def _refuse_ways_out(node: YamlNode) -> None:
 
 def _dispatch(node: YamlNode) -> dict[str, tuple[str, ...]]:
     """For each namespace, the packages in which `adapter.dispatch` searches for macros, in order."""
-    listed = node.get("dispatch")
     orders: dict[str, tuple[str, ...]] = {}
-    for entry in () if listed is None else listed.sequence("dispatch"):
+    for entry in node.elements_of("dispatch"):
         DISPATCH.check(entry)
         space, order = entry.get("macro_namespace"), entry.get("search_order")
         if space is None or order is None:
@@ -276,17 +284,11 @@ def _flags(node: YamlNode) -> ProjectFlags:
     if flags is None:
         return ProjectFlags()
     FLAGS.check(flags)
-    packages = flags.get("python_model_packages")
     return ProjectFlags(
         strict_undefined=FLAGS.value(flags, "strict_undefined") is True,
-        python_model_packages=() if packages is None else packages.texts("python_model_packages"),
+        python_model_packages=flags.texts_of("python_model_packages"),
         behavior=frozenset(name for name, flag in flags.items() if flag.value is True),
     )
-
-
-def _release(node: YamlNode) -> ReleaseMode | None:
-    value = PROJECT_SETTINGS.value(node, "release")
-    return cast(ReleaseMode | None, value)
 
 
 def _vars(node: YamlNode) -> dict[str, object]:
@@ -295,7 +297,7 @@ def _vars(node: YamlNode) -> dict[str, object]:
     if child is None:
         return {}
     common = {key: value.value for key, value in child.mapping("vars").items()}
-    own = common.get(_text(node, "name") or "")
+    own = common.get(node.text_of("name") or "")
     return {**common, **own} if isinstance(own, dict) else common
 
 
@@ -308,16 +310,6 @@ def _version(node: YamlNode) -> str | None:
 def _tree(node: YamlNode, key: str) -> YamlNode:
     child = node.get(key)
     return _EMPTY if child is None else child.mapping(key)
-
-
-def _text(node: YamlNode, key: str) -> str | None:
-    child = node.get(key)
-    return None if child is None else child.text(key)
-
-
-def _texts(node: YamlNode, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    child = node.get(key)
-    return default if child is None else child.texts(key)
 
 
 def _plain_name(root: Path) -> str:
@@ -338,19 +330,6 @@ def _levels(tree: YamlNode, fqn: tuple[str, ...], *, is_own: bool) -> Iterator[Y
                 break
             yield child
             level = child
-
-
-def _own_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:
-    config: dict[str, object] = {}
-    refuse_hooks_twice(level)
-    for key, node in level.items():
-        if key.startswith("+") or is_config_key(key):
-            config[canonical(key)] = check_setting_at(
-                canonical(key), node if key.lstrip("+") in HOOKS else values.render(node)
-            )
-        elif not isinstance(node.value, dict):
-            config[canonical(key)] = check_setting_at(canonical(key), values.render(node))
-    return config
 
 
 def _test_config(level: YamlNode, values: ValueRenderer) -> dict[str, object]:

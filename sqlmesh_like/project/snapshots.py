@@ -44,7 +44,7 @@ def _blocks(text: str, path: str) -> list[SnapshotText]:
     blocks: list[SnapshotText] = []
     opened: re.Match[str] | None = None
     for tag in _TAG.finditer(text):
-        place = _place(text, tag.start(), path)
+        place = Location.at(path, text, tag.start())
         if (opened is None) == bool(tag["end"]):
             message = "endsnapshot without snapshot before it" if tag["end"] else "snapshot inside a snapshot"
             raise ProjectError(message, location=place, hint="write {% snapshot name %} … {% endsnapshot %}")
@@ -55,16 +55,12 @@ def _blocks(text: str, path: str) -> list[SnapshotText]:
             continue
         blank = re.sub(r"[^\n]", " ", text[: opened.end()])
         raw = blank + text[opened.end() : tag.start()].rstrip()
-        blocks.append(SnapshotText(opened["name"], path, raw, _place(text, opened.start(), path)))
+        blocks.append(SnapshotText(opened["name"], path, raw, Location.at(path, text, opened.start())))
         opened = None
     if opened is not None:
-        place = _place(text, opened.start(), path)
+        place = Location.at(path, text, opened.start())
         raise ProjectError(f"snapshot {opened['name']!r} is not closed", location=place, hint="add {% endsnapshot %}")
     return blocks
-
-
-def _place(text: str, offset: int, path: str) -> Location:
-    return Location(path, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,11 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
     """One entry of `sources:`. Raises ProjectError at the first wrong key or value."""
     SOURCE.check(node)
     name = required_text(node, "name", "a source")
-    schema = optional_text(node, "schema") or name
+    schema = node.text_of("schema") or name
     ingest = node.get("ingest")
     stream = None if ingest is None else _stream(ingest)
     tags, event_time = _config_texts(node, "tags"), _event_time(node)
     freshness = parse_freshness(node)
-    tables = node.get("tables")
     return Source(
         name=name,
         schema=schema,
@@ -65,9 +64,9 @@ def parse_source(node: YamlNode, project: str, descriptions: Descriptions) -> So
                 _table(table, (project, name, schema), tags, stream, descriptions),
                 freshness=parse_freshness(table, freshness),
                 event_time=_event_time(table) or event_time,
-                loader=optional_text(table, "loader") or optional_text(node, "loader") or "",
+                loader=table.text_of("loader") or node.text_of("loader") or "",
             )
-            for table in (() if tables is None else tables.sequence("tables"))
+            for table in node.elements_of("tables")
         ),
         description=descriptions.of(node),
         declared_at=node.location,
@@ -98,8 +97,8 @@ def _table(
         unique_id=NodeId("source", project, source, name),
         source_name=source,
         name=name,
-        table=TableName(schema, optional_text(node, "identifier") or name),
-        location=optional_text(node, "location"),
+        table=TableName(schema, node.text_of("identifier") or name),
+        location=node.text_of("location"),
         format=str(TABLE.value(node, "format")),
         ingest=None if ingest is None or stream is None else _ingest_table(ingest, name, stream),
         columns=columns,
@@ -132,18 +131,16 @@ def _refuse_misspelt_columns(ingest: YamlNode, columns: tuple[Column, ...]) -> N
 
 def _column_renames(node: YamlNode) -> Mapping[str, str]:
     """Columns that declare `renamed_from`, with that name."""
-    columns = node.get("columns")
     renames = (
-        (required_text(column, "name", "a column"), optional_text(column, "renamed_from"))
-        for column in (() if columns is None else columns.sequence("columns"))
+        (required_text(column, "name", "a column"), column.text_of("renamed_from"))
+        for column in node.elements_of("columns")
     )
     return {name: before for name, before in renames if before is not None}
 
 
 def _column_values(node: YamlNode, columns: tuple[Column, ...], key: str) -> Iterator[tuple[YamlNode, Column]]:
     """The values of a key of columns, each with its column, where it is declared."""
-    entries = node.get("columns")
-    for entry, column in zip(() if entries is None else entries.sequence("columns"), columns, strict=True):
+    for entry, column in zip(node.elements_of("columns"), columns, strict=True):
         if (value := entry.get(key)) is not None:
             yield value, column
 
@@ -260,12 +257,12 @@ def _ingest_table(node: YamlNode, name: str, stream: IngestSource) -> IngestTabl
         _check_pattern(node, key_of_name)
     # GoldenGate leaves out what the trail does not have.
     is_partial = stream.format == "ogg" and node.get("updates") is None
-    partition, origin = node.get("partition_by"), optional_text(node, "origin")
+    partition, origin = node.get("partition_by"), node.text_of("origin")
     return IngestTable(
-        database=optional_text(node, "database"),
-        table=optional_text(node, "table") or name,
+        database=node.text_of("database"),
+        table=node.text_of("table") or name,
         primary_key=tuple(map(storable_name, key.texts("primary_key"))),
-        order_by=tuple(map(storable_name, text_list(node, "order_by"))),
+        order_by=tuple(map(storable_name, node.texts_of("order_by"))),
         partition_by=None if partition is None else _partition(partition),
         table_type=cast(TableType, INGEST_TABLE.value(node, "table_type")),
         deletes=cast(Literal["hard", "soft", "retention"], INGEST_TABLE.value(node, "deletes")),
@@ -287,7 +284,7 @@ def _zero_dates(node: YamlNode, shape: Shape) -> ZeroDates | None:
 
 
 def _check_pattern(node: YamlNode, key: str) -> None:
-    pattern = optional_text(node, key) or ""
+    pattern = node.text_of(key) or ""
     try:
         compile_pattern(pattern)
     except PatternError as error:
@@ -302,10 +299,10 @@ def _partition(node: YamlNode) -> PartitionBy:
         return PartitionBy(column, None, column)
     PARTITION_BY.check(node)
     column = required_text(node, "column", "partition_by")
-    form = optional_text(node, "format")
-    if form is not None and optional_text(node, "as") is None:
+    form = node.text_of("format")
+    if form is not None and node.text_of("as") is None:
         raise node.error("partition_by with a format needs a name", f"add as: {column}_partition")
-    named = storable_name(optional_text(node, "as") or column)
+    named = storable_name(node.text_of("as") or column)
     return PartitionBy(storable_name(column), form, named)
 
 
@@ -322,7 +319,7 @@ def parse_columns(node: YamlNode) -> tuple[Column, ...]:
 
 def _data_type(column: YamlNode) -> str | None:
     child = column.get("data_type")
-    text = optional_text(column, "data_type")
+    text = column.text_of("data_type")
     fault = None if text is None else type_fault(text)
     if child is not None and fault is not None:
         message, hint = fault
@@ -331,14 +328,12 @@ def _data_type(column: YamlNode) -> str | None:
 
 
 def _config_texts(node: YamlNode, key: str) -> tuple[str, ...]:
-    config = node.get("config")
-    inner = () if config is None else text_list(config.mapping("config"), key)
-    return (*text_list(node, key), *inner)
+    inner = node.mapping_of("config").texts_of(key)
+    return (*node.texts_of(key), *inner)
 
 
 def _event_time(node: YamlNode) -> str | None:
-    config = node.get("config")
-    return None if config is None else optional_text(config.mapping("config"), "event_time")
+    return node.mapping_of("config").text_of("event_time")
 
 
 def _meta(node: YamlNode) -> Mapping[str, object]:
@@ -353,15 +348,3 @@ def required_text(node: YamlNode, key: str, what: str) -> str:
     if child is None:
         raise node.error(f"{what} needs {key!r}", f"add {key}: …")
     return child.text(key)
-
-
-def optional_text(node: YamlNode, key: str) -> str | None:
-    """The text under a key, or None."""
-    child = node.get(key)
-    return None if child is None else child.text(key)
-
-
-def text_list(node: YamlNode, key: str) -> tuple[str, ...]:
-    """The texts under a key; a single text counts as a list of one."""
-    child = node.get(key)
-    return () if child is None else child.texts(key)

@@ -95,29 +95,22 @@ def _entry(node: YamlNode, version: YamlNode) -> YamlNode:
     if configs:
         merged = {key: child for config in configs for key, child in config.mapping("config").items()}
         children["config"] = _mapping(merged, configs[-1])
-    columns = _columns(node, version)
+    listed = version.elements_of("columns")
+    rules = [one for one in listed if "include" in one.children or "exclude" in one.children]
+    if len(rules) > 1:
+        raise rules[1].error("columns of a version have more than one include or exclude", "put them in one entry")
+    said = {_name(one): one for one in listed if one not in rules}
+    taken = [one for one in node.elements_of("columns") if _is_taken(_name(one), rules)]
+    columns = (*(said.pop(_name(one), one) for one in taken), *said.values())
     if columns:
         children["columns"] = YamlNode([one.value for one in columns], node.location, node.key_location, {}, columns)
     return _mapping(children, version)
 
 
-def _columns(node: YamlNode, version: YamlNode) -> tuple[YamlNode, ...]:
-    base, own = node.get("columns"), version.get("columns")
-    listed = () if own is None else own.sequence("columns")
-    rules = [one for one in listed if "include" in one.children or "exclude" in one.children]
-    if len(rules) > 1:
-        raise rules[1].error("columns of a version have more than one include or exclude", "put them in one entry")
-    said = {_name(one): one for one in listed if one not in rules}
-    taken = [one for one in (() if base is None else base.sequence("columns")) if _is_taken(_name(one), rules)]
-    return (*(said.pop(_name(one), one) for one in taken), *said.values())
-
-
 def _is_taken(name: str, rules: list[YamlNode]) -> bool:
     if not rules:
         return True
-    include, exclude = rules[0].get("include"), rules[0].get("exclude")
-    wanted = ("all",) if include is None else include.texts("include")
-    left_out = () if exclude is None else exclude.texts("exclude")
+    wanted, left_out = rules[0].texts_of("include", ("all",)), rules[0].texts_of("exclude")
     return (name in wanted or bool({"all", "*"} & set(wanted))) and name not in left_out
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC
 from decimal import Decimal
 from typing import Any
 
@@ -57,14 +57,10 @@ def converter(type_: Any, dialect: str) -> Convert | None:
     if pa.types.is_nested(type_):
         return _as_json
     if pa.types.is_timestamp(type_) and dialect != "postgresql":
-        return _without_zone
+        return lambda value: value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     if pa.types.is_decimal(type_) and dialect == "sqlite":
         return lambda value: f"{value:f}"
     return None
-
-
-def _without_zone(value: datetime) -> datetime:
-    return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
 
 
 def _as_json(value: Any) -> str:

@@ -114,11 +114,10 @@ def _refuse(
             continue
         hint = f"read it from group {model.config.group!r} alone, or set its access to protected"
         message = f"{reader.name!r} reads {model.name!r}, which is private to the group {model.config.group!r}"
-        raise ProjectError(message, location=_place(reader.path, model.name, text), hint=hint)
+        raise ProjectError(message, location=place_of_ref(reader.path, model.name, text), hint=hint)
 
 
-def _place(path: str, name: str, text: str) -> Location:
-    match = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
-    if match is None:
-        return Location(path)
-    return Location(path, text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start()))
+def place_of_ref(path: str, name: str, text: str) -> Location:
+    """Where a node's file reads a model of a name; the file alone if a macro does."""
+    call = re.search(rf"\bref\s*\([^)]*['\"]{re.escape(name)}['\"]", text)
+    return Location(path) if call is None else Location.at(path, text, call.start())

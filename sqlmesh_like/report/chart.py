@@ -106,30 +106,24 @@ def read_report(root: Path) -> Report | None:
     if charts is None:
         raise ProjectError(f"{FILE} has no charts", location=Location(FILE, 1, 1), hint="charts: [{table: …}]")
     requests = tuple(_chart_request(chart) for chart in charts.sequence("charts"))
-    return Report(_text(node, "title"), _text(node, "text") or "", requests)
+    return Report(node.text_of("title"), node.text_of("text") or "", requests)
 
 
 def _chart_request(node: YamlNode) -> ChartRequest:
     CHART.check(node)
-    table, sql = _text(node, "table"), _text(node, "sql")
+    table, sql = node.text_of("table"), node.text_of("sql")
     if (table is None) == (sql is None):
         raise node.error("a chart has either table or sql", "e.g. {table: sales_by_day, kind: line, x: day, y: total}")
-    y = node.get("y")
     return ChartRequest(
         query=sql or f"select * from {table}",
         table=table,
         kind=cast(ChartKind | None, CHART.value(node, "kind")),
-        x=_text(node, "x"),
-        y=() if y is None else y.texts("y"),
-        color=_text(node, "color"),
-        title=_text(node, "title"),
-        text=_text(node, "text") or "",
+        x=node.text_of("x"),
+        y=node.texts_of("y"),
+        color=node.text_of("color"),
+        title=node.text_of("title"),
+        text=node.text_of("text") or "",
         top=cast(int, CHART.value(node, "top")),
         places={key: child.location for key, child in node.items()},
         declared_at=node.location,
     )
-
-
-def _text(node: YamlNode, key: str) -> str | None:
-    child = node.get(key)
-    return None if child is None else child.text(key)

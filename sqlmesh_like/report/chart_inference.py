@@ -36,7 +36,8 @@ def infer_chart(rows: Rows, title: str, text: str = "", keys: Collection[str] = 
 def complete_chart(wanted: ChartRequest, rows: Rows, title: str, keys: Collection[str] = ()) -> Chart:
     """Return a declared chart with its missing parts inferred from the rows."""
     columns = _columns(rows, keys)
-    y = wanted.y or _measure(columns)
+    # The first measure with a meaningful name such as `revenue`, else the first one; empty without measures.
+    y = wanted.y or tuple(([name for name in columns.measures if _TELLING.search(name)] or list(columns.measures))[:1])
     kind, x, color = wanted.kind, wanted.x, wanted.color
     shown = tuple(column.name for column in rows.schema)
     if kind is None and not y:
@@ -89,12 +90,6 @@ def _is_period(name: str, values: Sequence[object]) -> bool:
     texts = [str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool)]
     is_all = bool(texts) and len(texts) == len(values)
     return is_all and bool(TIME_LIKE.search(name)) and all(_PERIOD.fullmatch(text) for text in texts)
-
-
-def _measure(columns: _Columns) -> tuple[str, ...]:
-    """Return the first measure with a meaningful name such as `revenue`, else the first one; empty without measures."""
-    telling = [name for name in columns.measures if _TELLING.search(name)]
-    return tuple((telling or list(columns.measures))[:1])
 
 
 def _axes(columns: _Columns, rows: Rows, color: str | None) -> tuple[str | None, str | None]:

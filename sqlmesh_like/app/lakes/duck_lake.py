@@ -90,7 +90,10 @@ def compute_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]], now: d
 def lake_without_rows(loaded: Loaded, now: datetime) -> DuckLake:
     if loaded.invocation.defer:
         raise UsageError(f"the target {loaded.target.name!r} computes all it reads: --defer has no meaning there")
-    _warn_of_unused(loaded)
+    sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
+    for path, hint in unused_fixtures(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
+        said = f" ({hint})" if hint else ""
+        loaded.reporter.notify(f"warning: {path} is not the fixture of any source or model{said}", "warn")
     history = DuckHistory()
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, history)
 
@@ -158,13 +161,6 @@ def _seed_fixture(loaded: Loaded, seed: RenderedSeed | None) -> FixtureTable | N
         return None
     table = loaded.read_seeds([seed.unique_id])[0].get(seed.unique_id)
     return None if table is None else FixtureTable(table.schema, table.naive_rows(), seed.path)
-
-
-def _warn_of_unused(loaded: Loaded) -> None:
-    sources = [(t.source_name, t.name) for source in loaded.project.sources for t in source.tables]
-    for path, hint in unused_fixtures(loaded.project.root, sources, [model.name for model in loaded.rendered.models]):
-        said = f" ({hint})" if hint else ""
-        loaded.reporter.notify(f"warning: {path} is not the fixture of any source or model{said}", "warn")
 
 
 class _SilentListener:

@@ -84,19 +84,10 @@ def require_no_environments(loaded: Loaded) -> None:
 def in_environment(lake: TablesT, environment: Environment) -> TablesT:
     """Return a lake with the environment's tables in the place of production's, and its own for failing rows."""
     folder = environment_at(lake.loaded.target.warehouse, environment.name)
-    moved = {
-        unique_id: _beside(folder, environment, place)
-        for unique_id, place in lake.catalog.places.items()
-        if _is_of(environment, place) or place.unique_id.kind == "test"
-    }
+    moved: dict[str, TablePlace] = {}
+    for unique_id, place in lake.catalog.places.items():
+        entry = environment.tables.get(place.unique_id)
+        if place.unique_id.kind == "test" or (entry is not None and entry.table == str(place.table)):
+            uri = folder.table_uri(str(place.table), entry.place if entry is not None else "")
+            moved[unique_id] = replace(place, uri=uri)
     return replace(lake, catalog=replace(lake.catalog, places={**lake.catalog.places, **moved}))
-
-
-def _is_of(environment: Environment, place: TablePlace) -> bool:
-    entry = environment.tables.get(place.unique_id)
-    return entry is not None and entry.table == str(place.table)
-
-
-def _beside(folder: EnvironmentFolder, environment: Environment, place: TablePlace) -> TablePlace:
-    entry = environment.tables.get(place.unique_id)
-    return replace(place, uri=folder.table_uri(str(place.table), entry.place if entry is not None else ""))

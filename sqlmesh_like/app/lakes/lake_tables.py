@@ -48,13 +48,12 @@ def open_tables(loaded: Loaded, writes: Collection[str] = ()) -> LakeTables:
     """
     require_lake(loaded)
     catalog = build_catalog(loaded.project, loaded.rendered, loaded.target, LakeHistory())
-    return LakeTables(loaded, _deferred_catalog(loaded, catalog, writes) if loaded.invocation.defer else catalog)
-
-
-def _deferred_catalog(loaded: Loaded, catalog: Catalog, writes: Collection[str]) -> Catalog:
+    if not loaded.invocation.defer:
+        return LakeTables(loaded, catalog)
     state = loaded.deferred_state
     if state is None:
         raise UsageError("--defer needs --state PATH", hint="give the folder of the manifest.json to read tables from")
     graph = loaded.graph
     wanted = frozenset(catalog.places) if not writes else frozenset[str]().union(*map(graph.ancestors, writes))
-    return catalog.defer_missing(wanted.difference(writes), state.locations(loaded.target.warehouse))
+    locations = state.locations(loaded.target.warehouse)
+    return LakeTables(loaded, catalog.defer_missing(wanted.difference(writes), locations))

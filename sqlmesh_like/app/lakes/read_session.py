@@ -24,14 +24,14 @@ def read_session(loaded: Loaded, read: Callable[[Lake], Collection[str]], at: st
         require_releases(loaded)
     if loaded.invocation.environment is not None:
         require_environments(loaded)
-    lake = reading_lake(loaded, at) if loaded.target.type == "spark" else _duckdb_lake(loaded, read)
+    lake: Lake
+    if loaded.target.type == "spark":
+        lake = reading_lake(loaded, at)
+    else:
+        from sqlmesh_like.app.lakes.duck_lake import compute_lake  # a command on a Spark target need not import DuckDB
+
+        lake = compute_lake(loaded, read, clock(None))
     try:
         yield lake
     finally:
         lake.engine.stop()
-
-
-def _duckdb_lake(loaded: Loaded, read: Callable[[Lake], Collection[str]]) -> Lake:
-    from sqlmesh_like.app.lakes.duck_lake import compute_lake  # a command on a Spark target need not import DuckDB
-
-    return compute_lake(loaded, read, clock(None))

@@ -10,7 +10,6 @@ from sqlmesh_like.app.lakes.release_tables import at_release, releases_of, requi
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import SelectionError, UsageError
 from sqlmesh_like.names import NodeId
-from sqlmesh_like.releases.release import Release
 from sqlmesh_like.releases.released_history import LATEST
 
 
@@ -57,14 +56,9 @@ def production_lake(loaded: Loaded, at: str | None = None) -> HudiLake:
     if loaded.invocation.defer:
         hint = f"add --at {LATEST}, or leave --defer out"
         raise UsageError("--defer reads tables of another warehouse, which no release names", hint=hint)
-    return at_release(lake, _find_release(loaded, at))
-
-
-def _find_release(loaded: Loaded, at: str | None) -> Release:
     releases = releases_of(loaded).read()
-    if at is not None:
-        return releases.find(at)
-    if releases.newest is None:
+    release = releases.newest if at is None else releases.find(at)
+    if release is None:
         hint = f"`sml build` makes the first one; --at {LATEST} reads each table's newest commit"
         raise UsageError("there is no release yet", hint=hint)
-    return releases.newest
+    return at_release(lake, release)

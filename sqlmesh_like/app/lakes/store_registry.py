@@ -9,7 +9,7 @@ names such a call until its time has passed, because the locks of its tables are
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -130,8 +130,10 @@ class StoreRegistry:
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            content = _encode_record(entries, self._early_ends(seen), _sequence(seen) + 1)
-            if self._file.replace(content, seen) is not None:
+            sequence = 0 if seen is None else int(json.loads(seen.content)["sequence"])
+            holders = [asdict(entry) for entry in entries]
+            record = {"version": VERSION, "sequence": sequence + 1, "holders": holders, "ended": self._early_ends(seen)}
+            if self._file.replace(json.dumps(record).encode(), seen) is not None:
                 self._put = (before, self.clock())
                 return entries
             sleep(random() * min(attempt, 10) / 10)
@@ -167,18 +169,9 @@ def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry
     return tuple(replace(entry, holder=holder) if entry.owner == owner else entry for entry in entries)
 
 
-def _encode_record(entries: tuple[Entry, ...], ended: Mapping[str, int], sequence: int) -> bytes:
-    holders = [asdict(entry) for entry in entries]
-    return json.dumps({"version": VERSION, "sequence": sequence, "holders": holders, "ended": ended}).encode()
-
-
 def _recorded_ends(seen: Version | None) -> dict[str, int]:
     """Those that another call saw to have ended; a version that does not know of them has written none."""
     return {} if seen is None else dict(json.loads(seen.content).get("ended", {}))
-
-
-def _sequence(seen: Version | None) -> int:
-    return 0 if seen is None else int(json.loads(seen.content)["sequence"])
 
 
 def _parse_entries(content: bytes, warehouse: str) -> tuple[Entry, ...]:

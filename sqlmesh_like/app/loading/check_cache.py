@@ -50,13 +50,9 @@ def cached_warnings(folder: Path, key: str) -> tuple[TypeWarning, ...] | None:
 def store_warnings(folder: Path, key: str, warnings: Iterable[TypeWarning]) -> None:
     """Cache the warnings of a check that found no error. Raises MachineError where the folder cannot be written."""
     others = [stored for stored in _load(folder).items() if stored[0] != key]
-    newest_first = [(key, [_entry(warning) for warning in warnings]), *others]
+    entries = [[one.rule, one.message, one.location.path, one.location.line, one.location.column] for one in warnings]
+    newest_first = [(key, entries), *others]
     write_json(_cache_file(folder), dict(newest_first[:MAX_CHECKS]))
-
-
-def _entry(warning: TypeWarning) -> list[object]:
-    place = warning.location
-    return [warning.rule, warning.message, place.path, place.line, place.column]
 
 
 def _load(folder: Path) -> dict[str, list[list[Any]]]:

@@ -111,7 +111,9 @@ def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
         raise UsageError(f"there is no {RESULTS} in {folder}", hint="`sml retry` repeats an earlier call: run first")
     written = results.get("args")
     args: Mapping[str, object] = written if isinstance(written, Mapping) else {}
-    if given.state is None and (flag := _chooses(args, given)) and not is_own_call(folder / RESULTS):
+    # Flags of that call that choose where a call works and with whose secrets, and that are not given now.
+    chosen = (name for name in (*_PLACES, *_PATHS) if args.get(name) and not getattr(given, name))
+    if given.state is None and (flag := next(chosen, None)) and not is_own_call(folder / RESULTS):
         hint = f"give --{flag.replace('_', '-')} again: no call of yours on this machine wrote that file"
         raise UsageError(f"{folder / RESULTS} says --{flag.replace('_', '-')} {args[flag]}", hint=hint)
     command = str(args.get("which"))
@@ -122,12 +124,6 @@ def last_call(given: Invocation, commands: Collection[str]) -> LastCall:
     unfinished = frozenset(unique_id for unique_id, status in ended.items() if status in _AGAIN)
     entries = mapping_of((read_artifact(folder / MANIFEST) or {}).get("nodes"))
     return LastCall(command, args, unfinished, frozenset(ended), entries)
-
-
-def _chooses(args: Mapping[str, object], given: Invocation) -> str | None:
-    """The first flag of the results that chooses where a call works and with whose secrets, and is not given now."""
-    chosen = (name for name in (*_PLACES, *_PATHS) if args.get(name) and not getattr(given, name))
-    return next(chosen, None)
 
 
 def _target_folder(given: Invocation) -> Path:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import datetime
 import json
-import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.loading.linked_project import linked_warehouse_warning
-from sqlmesh_like.app.loading.project_cache import LoggedMessage, cached_project, cached_text
-from sqlmesh_like.app.reporter import Level, LogReporter, Notify, Reporter
+from sqlmesh_like.app.loading.project_cache import cached_project, cached_text
+from sqlmesh_like.app.loading.template_log import TemplateLog
+from sqlmesh_like.app.reporter import LogReporter, Reporter, refuse_warnings
 from sqlmesh_like.app.shared_spark import SharedSpark
 from sqlmesh_like.artifacts.files import json_text
 from sqlmesh_like.artifacts.state import SOURCES, SavedState, read_artifact, read_state
 from sqlmesh_like.errors import ProjectError, SqlError, UsageError, as_sql_error, require_sound
 from sqlmesh_like.limits.child import UnsendableError, run_limited, runs_limited
-from sqlmesh_like.limits.record import report_message, sends_messages
 from sqlmesh_like.plan.catalog import locations
 from sqlmesh_like.plan.graph import Graph, Node, build_graph
 from sqlmesh_like.plan.selector import compares, exclusion_warnings, select
@@ -29,8 +28,6 @@ from sqlmesh_like.project.loader import find_project, load_project
 from sqlmesh_like.project.nodes import ParsedProject, Target
 from sqlmesh_like.project.paths import folders_below, refuse_links_out
 from sqlmesh_like.project.profile import ProfileRequest, load_target
-from sqlmesh_like.project.reading.file_dependencies import rendered_node
-from sqlmesh_like.project.reading.project_warnings import LOGGER, REPEATED, RepeatedWarning, merge_repeated
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.project.selection import Selector
 from sqlmesh_like.project.selectors import load_selectors
@@ -180,12 +177,6 @@ class Loaded:
         return plain
 
 
-def _as_invoked(target: Target, invocation: Invocation) -> Target:
-    """The target with what the call says of it. Tables of an environment are in no catalog: promotion tells it."""
-    target = target if invocation.threads is None else replace(target, threads=invocation.threads)
-    return target if invocation.environment is None else replace(target, catalog="none")
-
-
 def load(
     invocation: Invocation,
     *,
@@ -200,47 +191,19 @@ def load(
     first one is raised. Raises ProjectError or UsageError.
     """
     reporter, now = reporter or LogReporter(), now or datetime.datetime.now(datetime.UTC)
-    log = _log_to(reporter.notify)
+    log = TemplateLog(reporter.notify)
+    log.listen()
     root, variables = find_project(_start(invocation)), parse_vars(invocation.vars)
-
-    def resolve_target(project: ParsedProject | ProfileRequest) -> Target:
-        target = load_target(project, invocation.profiles_dir, invocation.profile, invocation.target, variables)
-        return _as_invoked(target, invocation)
-
-    def render(project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
-        rendered = _render_project(project, target, now, invocation)
-        return rendered, build_graph(project, rendered)
-
-    def refresh(
-        project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
-    ) -> RenderedProject | None:
-        from sqlmesh_like.render.clock_dependent import rerender_clocked
-        from sqlmesh_like.render.renderer import Renderer
-
-        renderer = Renderer.of(project, target, now=now, full_refresh=invocation.full_refresh)
-        try:
-            return rerender_clocked(renderer, project, rendered, clocked)
-        except ProjectError:  # it fails at this time of day: when the project is read again, it is an error of its node
-            return None
-
-    def refresh_limited(
-        project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
-    ) -> RenderedProject | None:
-        try:
-            return _render_in_child(lambda: refresh(project, target, rendered, clocked), log)
-        except UnsendableError:
-            return None
-
-    is_limited = runs_limited()
+    reader, is_limited = _ProjectReader(root, variables, invocation, now, log), runs_limited()
     cached = cached_project(
         root,
         invocation,
-        lambda: _with_target_path(load_project(root, variables, resolve_target), invocation),
-        resolve_target,
-        render,
+        reader.parse,
+        reader.resolve_target,
+        reader.render,
         lambda: tuple(log.messages),
-        refresh_limited if is_limited else refresh,
-        (lambda work: _render_in_child(work, log)) if is_limited else None,
+        reader.refresh_limited if is_limited else reader.refresh,
+        reader.in_child if is_limited else None,
     )
     _refuse_target_elsewhere(cached.project, invocation)
     for message, level, _node in cached.messages:
@@ -254,45 +217,74 @@ def load(
     # dbt accepts these keys, so `--warn-error` does as well: it fails at what is reported as a warning.
     log.say_repeated(cached.project.packages_path, "info" if invocation.warn_error else "warn")
     if invocation.warn_error:
-        _refuse_warnings(list(dict.fromkeys(log.warnings())))
+        refuse_warnings(log.warnings(), ProjectError)
     project, target = cached.project, cached.target
-    _use_store(target)
-    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
-
-
-def _render_project(
-    project: ParsedProject, target: Target, now: datetime.datetime, invocation: Invocation
-) -> RenderedProject:
-    """The rendered project, with errors of templates in their nodes. Raises ProjectError for a wrong function."""
-    from sqlmesh_like.render.renderer import render_project
-
-    rendered = render_project(project, target, now=now, full_refresh=invocation.full_refresh, broken=True)
-    if rendered.functions:
-        from sqlmesh_like.plan.checks.functions import check_functions
-
-        check_functions(rendered.functions)
-    return rendered
-
-
-def _render_in_child(work: Callable[[], _T], log: _LogHandler) -> _T:
-    """What a child process returns that renders templates within limits."""
-    from sqlmesh_like.render import clock_dependent, renderer  # noqa: F401 (once for the child and for this process)
-
-    return run_limited(work, log.repeat)
-
-
-def _use_store(target: Target) -> None:
     if target.warehouse and "://" in target.warehouse:
         from sqlmesh_like.hudi.stores.store_client import use_store  # `--help` needs nothing of a lake
 
         use_store(target.warehouse, target.store)
+    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
 
 
-def _refuse_warnings(warnings: list[str]) -> None:
-    """Raise ProjectError with the first warning; all of them have been reported."""
-    if warnings:
-        hint = f"--warn-error makes warnings errors; there are {len(warnings)}"
-        raise ProjectError(warnings[0].removeprefix("warning: "), hint=hint)
+@dataclass(frozen=True)
+class _ProjectReader:
+    """How the parts of a project are read where the cache does not have them. `now`: the clock of templates."""
+
+    root: Path
+    variables: Mapping[str, object]
+    invocation: Invocation
+    now: datetime.datetime
+    log: TemplateLog
+
+    def parse(self) -> ParsedProject:
+        project = load_project(self.root, self.variables, self.resolve_target)
+        return _with_target_path(project, self.invocation)
+
+    def resolve_target(self, project: ParsedProject | ProfileRequest) -> Target:
+        call = self.invocation
+        target = load_target(project, call.profiles_dir, call.profile, call.target, self.variables)
+        # Tables of an environment are in no catalog: promotion tells it.
+        target = target if call.threads is None else replace(target, threads=call.threads)
+        return target if call.environment is None else replace(target, catalog="none")
+
+    def render(self, project: ParsedProject, target: Target) -> tuple[RenderedProject, Graph]:
+        """Render with errors of templates in their nodes. Raises ProjectError for a wrong function."""
+        from sqlmesh_like.render.renderer import render_project
+
+        full_refresh = self.invocation.full_refresh
+        rendered = render_project(project, target, now=self.now, full_refresh=full_refresh, broken=True)
+        if rendered.functions:
+            from sqlmesh_like.plan.checks.functions import check_functions
+
+            check_functions(rendered.functions)
+        return rendered, build_graph(project, rendered)
+
+    def refresh(
+        self, project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
+    ) -> RenderedProject | None:
+        """Render the nodes again that ask for the time."""
+        from sqlmesh_like.render.clock_dependent import rerender_clocked
+        from sqlmesh_like.render.renderer import Renderer
+
+        renderer = Renderer.of(project, target, now=self.now, full_refresh=self.invocation.full_refresh)
+        try:
+            return rerender_clocked(renderer, project, rendered, clocked)
+        except ProjectError:  # it fails at this time of day: when the project is read again, it is an error of its node
+            return None
+
+    def refresh_limited(
+        self, project: ParsedProject, target: Target, rendered: RenderedProject, clocked: Collection[str]
+    ) -> RenderedProject | None:
+        try:
+            return self.in_child(lambda: self.refresh(project, target, rendered, clocked))
+        except UnsendableError:
+            return None
+
+    def in_child(self, work: Callable[[], _T]) -> _T:
+        """What a child process returns that renders templates within limits."""
+        from sqlmesh_like.render import clock_dependent, renderer  # noqa: F401 (once for the child and for this process)
+
+        return run_limited(work, self.log.repeat)
 
 
 def load_parsed(invocation: Invocation) -> ParsedProject:
@@ -330,53 +322,3 @@ def load_target_of(invocation: Invocation) -> Target:
     settings = load_settings(root, variables)
     request = ProfileRequest(root, settings.vars, settings.profile)
     return load_target(request, call.profiles_dir, call.profile, call.target, variables)
-
-
-class _LogHandler(logging.Handler):
-    """Forwards messages of `log()` and `exceptions.warn()` in templates; each warning is forwarded once."""
-
-    def __init__(self, notify: Notify) -> None:
-        super().__init__(logging.INFO)
-        self._notify = notify
-        self.messages: list[LoggedMessage] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = getattr(record, REPEATED, None) or record.getMessage()
-        self.say(text, "warn" if record.levelno >= logging.WARNING else "info")
-
-    def say(self, text: str | RepeatedWarning, level: Level) -> None:
-        message = text, level, rendered_node()
-        is_known = level == "warn" and any((text, level) == known[:2] for known in self.messages)
-        if not is_known or message not in self.messages:
-            self.messages.append(message)
-        if sends_messages():
-            report_message(message)
-        elif not is_known and isinstance(text, str):
-            self._notify(text, level)
-
-    def repeat(self, message: object) -> None:
-        """Say what a child process has logged."""
-        text, level, _node = cast(LoggedMessage, message)
-        self.say(text, level)
-
-    def say_repeated(self, packages: str, level: Level) -> None:
-        """Say what many places have in one line each; what stands in packages is for their authors to change."""
-        repeated = [text for text, _level, _node in self.messages if isinstance(text, RepeatedWarning)]
-        for line in merge_repeated(one for one in repeated if not one.place.path.startswith(f"{packages}/")):
-            self._notify(line, level)
-
-    def warnings(self) -> Iterator[str]:
-        """The warnings that were shown, without those of `say_repeated`."""
-        return (text for text, level, _node in self.messages if level == "warn" and isinstance(text, str))
-
-
-def _log_to(notify: Notify) -> _LogHandler:
-    handler = _LogHandler(notify)
-    from sqlmesh_like.cdc.sources.database import load_progress  # help and lists need nothing of ingestion
-
-    for name in ("sqlmesh_like.render", LOGGER, load_progress.LOGGER):
-        logger = logging.getLogger(name)
-        logger.handlers = [handler]
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-    return handler

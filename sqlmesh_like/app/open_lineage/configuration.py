@@ -24,7 +24,11 @@ def find_client() -> OpenLineageClient | None:
 
     Raises MachineError where its package is missing, UsageError where the configuration is invalid.
     """
-    if not _is_configured():
+    has_variable = any(
+        name == "OPENLINEAGE_URL" or name.upper().startswith("OPENLINEAGE__TRANSPORT") for name in os.environ
+    )
+    # Without a transport the client would print the events.
+    if _is_disabled() or not (has_variable or config_file() is not None):
         return None
     try:
         from sqlmesh_like.app.open_lineage.client import Client
@@ -35,7 +39,8 @@ def find_client() -> OpenLineageClient | None:
         return Client()
     except Exception as error:  # (transports raise any type of exception)
         hint = f"see {_FILE} and the environment variables OPENLINEAGE…, or OPENLINEAGE_DISABLED=true"
-        raise UsageError(f"OpenLineage's client cannot be configured: {_first_line(error)}", hint=hint) from error
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"OpenLineage's client cannot be configured: {first_line}", hint=hint) from error
 
 
 def config_file() -> Path | None:
@@ -53,17 +58,5 @@ def unread_file() -> str | None:
     return f"{_FILE} of this folder is not read: name it by OPENLINEAGE_CONFIG, or move it to ~/.openlineage"
 
 
-def _is_configured() -> bool:
-    """Whether the client would find a transport; without one it would print the events."""
-    has_variable = any(
-        name == "OPENLINEAGE_URL" or name.upper().startswith("OPENLINEAGE__TRANSPORT") for name in os.environ
-    )
-    return not _is_disabled() and (has_variable or config_file() is not None)
-
-
 def _is_disabled() -> bool:
     return os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -48,7 +48,13 @@ def adhoc_model(lake: Lake, sql: str) -> RenderedModel:
         model = render_inline(
             loaded.project, loaded.target, sql, answers, now=loaded.now, graph=loaded.graph_of_templates
         )
-    known = list(_known_tables(lake))
+    places = lake.catalog.places
+    known = [InputRef(place.unique_id, place.table, "model") for place in places.values()]
+    known += [
+        InputRef(view.unique_id, view.table, "model")
+        for view in lake.loaded.rendered.models
+        if view.unique_id not in places
+    ]
     meant = {ref.table: ref for ref in model.inputs}
     for node in _tables(parse(model)):
         ref = _resolve_table(node, known, model)
@@ -93,14 +99,6 @@ def _views(planner: Planner, model: RenderedModel) -> set[str]:
             view_ids.add(unique_id)
             waiting += [ref.unique_id for ref in by_id[unique_id].inputs]
     return view_ids
-
-
-def _known_tables(lake: Lake) -> Iterator[InputRef]:
-    places = lake.catalog.places.values()
-    yield from (InputRef(place.unique_id, place.table, "model") for place in places)
-    for model in lake.loaded.rendered.models:
-        if model.unique_id not in lake.catalog.places:
-            yield InputRef(model.unique_id, model.table, "model")
 
 
 def _qualify(tree: exp.Expr, names: Mapping[TableName, TableName]) -> None:

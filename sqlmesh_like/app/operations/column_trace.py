@@ -26,7 +26,14 @@ def trace_columns(loaded: Loaded, name: str) -> ColumnTrace:
     model, column = _find(loaded, name)
     lineage = Lineage(loaded.rendered, input_schemas(loaded, [model.unique_id]))
     columns = lineage.columns(model) if column is None else (lineage.column(model, column),)
-    return ColumnTrace(model, tuple(columns), _names(loaded))
+    # `schema.table` of sources, seeds and models by unique id
+    names: dict[str, str] = {
+        table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables
+    }
+    names |= {seed.unique_id: str(seed.table) for seed in loaded.rendered.seeds}
+    return ColumnTrace(
+        model, tuple(columns), names | {model.unique_id: str(model.table) for model in loaded.rendered.models}
+    )
 
 
 def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
@@ -43,12 +50,3 @@ def _find(loaded: Loaded, name: str) -> tuple[RenderedModel, str | None]:
     known = [model.name for model in loaded.rendered.models]
     wanted = (owner or name).rpartition(".")[2]
     raise UsageError(f"no model {owner or name!r} in this project", hint=nearest(wanted, known) or "see `sml ls`")
-
-
-def _names(loaded: Loaded) -> dict[str, str]:
-    """Return `schema.table` of sources, seeds and models by unique id."""
-    names: dict[str, str] = {
-        table.unique_id: str(table.table) for source in loaded.project.sources for table in source.tables
-    }
-    names |= {seed.unique_id: str(seed.table) for seed in loaded.rendered.seeds}
-    return names | {model.unique_id: str(model.table) for model in loaded.rendered.models}

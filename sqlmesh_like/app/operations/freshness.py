@@ -38,7 +38,9 @@ def source_freshness(
     `perf_counter`. Raises UsageError where the target has no lake.
     """
     started = perf_counter() if started is None else started
-    tables = _tables_to_check(loaded)
+    selected = {node.unique_id for node in loaded.select_nodes("source")}
+    declared = (table for source in loaded.project.sources for table in source.tables)
+    tables = [table for table in declared if table.unique_id in selected and table.freshness.is_asked]
     lake = open_lake(loaded)
     results: list[FreshnessResult] = []
     try:
@@ -51,12 +53,6 @@ def source_freshness(
         lake.engine.stop()
     write_sources(path or loaded.target_folder / "sources.json", results, perf_counter() - started, clock(None))
     return tuple(results)
-
-
-def _tables_to_check(loaded: Loaded) -> list[SourceTable]:
-    selected = {node.unique_id for node in loaded.select_nodes("source")}
-    tables = (table for source in loaded.project.sources for table in source.tables)
-    return [table for table in tables if table.unique_id in selected and table.freshness.is_asked]
 
 
 def _result(lake: Lake, table: SourceTable) -> FreshnessResult:

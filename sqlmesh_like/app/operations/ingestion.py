@@ -150,18 +150,17 @@ def _sources_to_ingest(loaded: Loaded, name: str | None) -> list[Source]:
 
 
 def selected_sources(loaded: Loaded, wanted: Collection[str]) -> list[Source]:
-    """Return the ingested sources that have a wanted table (by unique id)."""
+    """Return the ingested sources that have a wanted table (by unique id), or discover tables if none is selected."""
+    takes_all = not loaded.invocation.is_selecting
     return [
         source
         for source in loaded.project.sources
         if source.ingest
-        and (any(table.ingest and table.unique_id in wanted for table in source.tables) or _takes_all(loaded, source))
+        and (
+            any(table.ingest and table.unique_id in wanted for table in source.tables)
+            or (takes_all and source.ingest.discover)
+        )
     ]
-
-
-def _takes_all(loaded: Loaded, source: Source) -> bool:
-    """Whether a source is ingested without a selected table: it discovers tables, and nothing is selected."""
-    return bool(source.ingest and source.ingest.discover) and not loaded.invocation.is_selecting
 
 
 def _ingest_pending(

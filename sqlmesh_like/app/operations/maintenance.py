@@ -52,7 +52,10 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
     loaded = with_discovered_tables(loaded)
     selected = {node.unique_id for node in loaded.select_nodes("model", "seed", "source")} | discovered_tables(loaded)
     lake = open_lake(loaded)
-    ours = [place for place in lake.catalog.places.values() if place.unique_id in selected & _owned_tables(loaded)]
+    # Only what this project alone writes: tables of other writers have their own services.
+    built = {node.unique_id for node in loaded.graph.nodes.values() if node.resource_type != "source"}
+    owned = selected & (loaded.project.ingested | built)
+    ours = [place for place in lake.catalog.places.values() if place.unique_id in owned]
     there = [place for place in ours if lake.catalog.state(place.unique_id).kind in ("cow", "mor")]
     results: list[MaintenanceResult] = []
     with lake_lock(loaded, "maintain", {**upkeep_locks(lake, there), **release_locks(loaded)}):
@@ -65,13 +68,6 @@ def maintain(loaded: Loaded, listener: MaintenanceListener, *, rebucket: bool = 
         finally:
             lake.engine.stop()
     return tuple(results)
-
-
-def _owned_tables(loaded: Loaded) -> frozenset[str]:
-    """Return the tables that only this project writes: those of other writers have their own services."""
-    return loaded.project.ingested | {
-        node.unique_id for node in loaded.graph.nodes.values() if node.resource_type != "source"
-    }
 
 
 def _maintain(lake: HudiLake, place: TablePlace, rebucket: bool) -> MaintenanceResult:

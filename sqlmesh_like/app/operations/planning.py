@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from sqlmesh_like.app.lakes.lake import Lake, clock, hudi_options
@@ -105,7 +105,13 @@ def plan_models(loaded: Loaded) -> Plan:
         plans = _plans(lake, selected)
         router = Router(loaded.target)
         routed = tuple(ModelPlan(planned, router.route(planned)) for planned in plans)
-        return Plan(routed, tuple(_write_costs(lake, plans)), lake.catalog)
+        # The write costs of the tables of these plans and of their inputs, where they are known.
+        read = (item.ref.unique_id for plan in plans for item in plan.inputs)
+        named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
+        tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
+        known = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
+        costs = [cost for cost in known if cost is not None]
+        return Plan(routed, tuple(costs), lake.catalog)
 
 
 def plan_in_memory(loaded: Loaded) -> Plan:
@@ -118,28 +124,16 @@ def plan_in_memory(loaded: Loaded) -> Plan:
 
 
 def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:
-    planner = replace(lake.planner(clock(None)), foreseen=_unbuilt_columns(lake, selected))
-    models = [planner.rendered.model(unique_id) for unique_id in selected]
-    return planner.plan_ahead(model for model in models if model.unique_id in planner.catalog.places)
-
-
-def _write_costs(lake: Lake, plans: Iterable[PlannedModel]) -> list[WriteCost]:
-    """Return the write costs of the tables of these plans and of their inputs, where they are known."""
-    read = (item.ref.unique_id for plan in plans for item in plan.inputs)
-    named = dict.fromkeys([*read, *(plan.compiled.model.unique_id for plan in plans)])
-    tables = [unique_id for unique_id in named if unique_id in lake.catalog.places]
-    known = (write_cost_of(lake.catalog, unique_id, hudi_options(lake.loaded, unique_id)) for unique_id in tables)
-    return [cost for cost in known if cost is not None]
-
-
-def _unbuilt_columns(lake: Lake, selected: Collection[str]) -> Mapping[str, Schema]:
-    """Return columns of seeds that are not loaded yet, and of fixtures, so that their readers can be planned."""
-    loaded = lake.loaded
+    planner, loaded = lake.planner(clock(None)), lake.loaded
     above = loaded.graph.above(selected)
     seeds = [seed for seed in loaded.rendered.seeds if seed.unique_id in above]
     missing = [seed for seed in seeds if not lake.catalog.state(seed.unique_id).exists]
     fixtures = fixture_schemas(loaded, above) if loaded.target.type == "duckdb" else {}
-    return {
+    # Of seeds that are not loaded yet, and of fixtures, so that their readers can be planned.
+    foreseen: dict[str, Schema] = {
         **{i: schema for i, schema in fixtures.items() if schema},
         **{seed.unique_id: loaded.read_seed(seed).schema for seed in missing},
     }
+    planner = replace(planner, foreseen=foreseen)
+    models = [planner.rendered.model(unique_id) for unique_id in selected]
+    return planner.plan_ahead(model for model in models if model.unique_id in planner.catalog.places)

@@ -72,19 +72,16 @@ def report_heading(lake: Lake, report: Report | None) -> ReportHeading:
     if times:
         shown += [("Tables", str(len(times))), ("Rows in them", f"{sum(each.volume.rows for each in facts):,}")]
         shown.append(("Last change", f"{max(times)[:19].replace('T', ' ')} UTC"))
-    if failed := _failed_tests(lake.loaded):
-        shown.append(("Failed tests", ", ".join(failed)))
-    title = report.title if report is not None and report.title else title_text(lake.loaded.project.name)
-    return ReportHeading(title, report.text if report is not None else "", tuple(shown))
-
-
-def _failed_tests(loaded: Loaded) -> list[str]:
-    """Return the names of data tests that failed when they were last run for this target."""
+    # The names of data tests that failed when they were last run for this target.
+    loaded = lake.loaded
     folder = loaded.target_folder
     calls = read_artifact(folder / HISTORY), read_artifact(folder / "run_results.json")
     problems = target_history(calls[0], loaded.target.name, calls[1]).problems
     tests = [test for test in loaded.rendered.tests if test.unique_id in problems]
-    return [test.name for test in tests if mapping_of(problems[test.unique_id]).get("status") in FAILED]
+    if failed := [test.name for test in tests if mapping_of(problems[test.unique_id]).get("status") in FAILED]:
+        shown.append(("Failed tests", ", ".join(failed)))
+    title = report.title if report is not None and report.title else title_text(lake.loaded.project.name)
+    return ReportHeading(title, report.text if report is not None else "", tuple(shown))
 
 
 def _declared_charts(lake: Lake, report: Report) -> Iterator[DrawnChart]:

@@ -131,13 +131,10 @@ def detail(result: NodeResult) -> str:
         case ModelResult() if result.model.config.snapshot is not None:
             return f"SNAPSHOT {result.upserts}"
         case ModelResult():
-            return (f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW") + _publish_detail(result)
+            built = f"{result.strategy} {result.rows} rows" if result.strategy else "VIEW"
+            places = [each.destination for each in result.sent if each.rows is not None]
+            return f"{built}, published to {' and '.join(places)}" if places else built
         case SeedResult():
             return f"INSERT {result.rows}"
         case TestResult() | UnbuiltResult():
             return result.status.upper()
-
-
-def _publish_detail(result: ModelResult) -> str:
-    places = [each.destination for each in result.sent if each.rows is not None]
-    return f", published to {' and '.join(places)}" if places else ""

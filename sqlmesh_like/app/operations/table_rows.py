@@ -15,7 +15,7 @@ from sqlmesh_like.app.lakes.release_lake import reading_lake
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.source_discovery import with_dead_letters
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.names import Schema, visible
+from sqlmesh_like.names import visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.releases.released_history import LATEST
 from sqlmesh_like.render.rendered import RenderedModel
@@ -34,7 +34,16 @@ def table_rows(loaded: Loaded, name: str, limit: int, as_of: str | None = None, 
     if as_of is not None and (view is not None or loaded.target.type != "spark"):
         raise _no_past()
     with read_session(_with_unlisted(loaded, name), lambda lake: _input_ids(lake, view, name), at) as lake:
-        return _query(lake, view, limit) if view is not None else _rows(lake, name, limit, as_of)
+        if view is not None:
+            return _query(lake, view, limit)
+        place, state = built_table(lake, name)
+        from sqlmesh_like.hudi.table_reader import read_table_rows
+
+        state = _state_at(state, as_of)
+        if rows := read_table_rows(state, limit):
+            return rows
+        whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
+        return lake.engine.query(whole, {place.table: state}, limit, visible(state.schema or ()))
 
 
 def table_arrow(loaded: Loaded, name: str, limit: int, as_of: str | None = None, at: str | None = None) -> Any:
@@ -98,7 +107,11 @@ def state_of_table(loaded: Loaded, name: str) -> TableState:
     with read_session(_with_unlisted(loaded, name), lambda lake: _input_ids(lake, view, name)) as lake:
         if view is None:
             return lake.catalog.state(lake.catalog.find(name).unique_id)
-        return TableState("", "missing", schema=_schema(lake, view))
+        # The columns of a view; the engine is used only where they do not follow from its query.
+        planner = lake.planner(clock(None))
+        live = planner.live(view)
+        facts = planner.compile(live, lake.catalog.states(planner.inputs(live))).facts
+        return TableState("", "missing", schema=facts.schema or _query(lake, view, 0).schema)
 
 
 def _release_unless(loaded: Loaded, moment: str | None, at: str | None) -> str | None:
@@ -113,17 +126,6 @@ def _release_unless(loaded: Loaded, moment: str | None, at: str | None) -> str |
 def _no_past() -> UsageError:
     hint = "e.g. sml show user_agg --as-of 2024-05-01T00:00:00Z"
     return UsageError("--as-of is for one table of a lake", hint=hint)
-
-
-def _rows(lake: Lake, name: str, limit: int, as_of: str | None) -> Rows:
-    place, state = built_table(lake, name)
-    from sqlmesh_like.hudi.table_reader import read_table_rows
-
-    state = _state_at(state, as_of)
-    if rows := read_table_rows(state, limit):
-        return rows
-    whole = exp.select("*").from_(exp.table_(place.table.identifier, db=place.table.schema, quoted=True))
-    return lake.engine.query(whole, {place.table: state}, limit, visible(state.schema or ()))
 
 
 def _state_at(state: TableState, as_of: str | None) -> TableState:
@@ -149,14 +151,6 @@ def _view(loaded: Loaded, name: str) -> RenderedModel | None:
 
 def _input_ids(lake: Lake, view: RenderedModel | None, name: str) -> Sequence[str]:
     return [lake.catalog.find(name).unique_id] if view is None else [ref.unique_id for ref in view.inputs]
-
-
-def _schema(lake: Lake, view: RenderedModel) -> Schema:
-    """Return the columns of a view; the engine is used only where they do not follow from its query."""
-    planner = lake.planner(clock(None))
-    live = planner.live(view)
-    facts = planner.compile(live, lake.catalog.states(planner.inputs(live))).facts
-    return facts.schema or _query(lake, view, 0).schema
 
 
 def _query(lake: Lake, model: RenderedModel, limit: int) -> Rows:

@@ -30,7 +30,14 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
     UsageError for Spark where the target has none.
     """
     tests = [test for test in loaded.rendered.unit_tests if test.unique_id in selected]
-    engine = _on_spark(loaded) if on == "spark" else DuckUnits(loaded.target.on_unproven == "warn")
+    engine: UnitEngine
+    if on == "spark":
+        require_lake(loaded)
+        from sqlmesh_like.spark.spark_units import SparkUnits
+
+        engine = SparkUnits(spark_engine(loaded, LakeHistory()).session)
+    else:
+        engine = DuckUnits(loaded.target.on_unproven == "warn")
     known, answers = _collect_known(loaded, tests), FixtureLakes(loaded, now)
     cases: dict[str, UnitCase] = {}
     errors: dict[str, SmlError] = {}
@@ -44,18 +51,14 @@ def unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str 
     return UnitWork(cases, engine, flat, errors)
 
 
-def _on_spark(loaded: Loaded) -> UnitEngine:
-    require_lake(loaded)
-    from sqlmesh_like.spark.spark_units import SparkUnits
-
-    return SparkUnits(spark_engine(loaded, LakeHistory()).session)
-
-
 def _collect_known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     tested = {test.model.unique_id for test in tests}
     above = loaded.graph.above(tested)
     seeds = [loaded.read_seed(seed) for seed in loaded.rendered.seeds if seed.unique_id in above]
-    schemas: dict[str, Schema | None] = dict(source_schemas(loaded, _undeclared_sources(loaded, above)))
+    # Sources whose columns only a lake knows.
+    refs = {ref.unique_id: ref for model in loaded.rendered.models for ref in model.inputs if ref.unique_id in above}
+    undeclared = [unique_id for unique_id, ref in refs.items() if ref.kind == "source" and declared_schema(ref) is None]
+    schemas: dict[str, Schema | None] = dict(source_schemas(loaded, undeclared))
     schemas |= {seed.seed.unique_id: seed.schema for seed in seeds}
     models: dict[str, RenderedModel] = {
         model.unique_id: model for model in loaded.rendered.models if model.unique_id in above
@@ -67,12 +70,6 @@ def _collect_known(loaded: Loaded, tests: Sequence[RenderedUnitTest]) -> Known:
     }
     rows: dict[str, list[tuple[object, ...]]] = {seed.seed.unique_id: list(seed.naive_rows()) for seed in seeds}
     return Known({**schemas, **derived}, table_keys(loaded.project, loaded.rendered), rows)
-
-
-def _undeclared_sources(loaded: Loaded, above: Collection[str]) -> list[str]:
-    """Return unique ids of sources whose columns only a lake knows."""
-    refs = {ref.unique_id: ref for model in loaded.rendered.models for ref in model.inputs if ref.unique_id in above}
-    return [unique_id for unique_id, ref in refs.items() if ref.kind == "source" and declared_schema(ref) is None]
 
 
 def _model_schema(compiler: Compiler, model: RenderedModel) -> Schema | None:

@@ -26,17 +26,13 @@ def clean_targets(project: ParsedProject) -> tuple[str, ...]:
     removed: list[str] = []
     for name, folder in folders.items():
         if folder.is_dir():
-            _remove(folder)
+            try:
+                shutil.rmtree(folder)
+            except OSError as error:
+                hint = remedy(error, "sml clean") or "check its permissions"
+                raise MachineError(f"{folder} cannot be removed: {error.strerror}", hint=hint) from error
             removed.append(name)
     return tuple(removed)
-
-
-def _remove(folder: Path) -> None:
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        hint = remedy(error, "sml clean") or "check its permissions"
-        raise MachineError(f"{folder} cannot be removed: {error.strerror}", hint=hint) from error
 
 
 def _find_clean_target(project: ParsedProject, name: str) -> Path:

@@ -69,7 +69,11 @@ def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]
     yield "README.md", _README.format(**values)
     yield f"models/ods/{source}.yml", "\n".join(_source(source, settings, tables, names)) + "\n"
     for table, own in zip(tables, names, strict=True):
-        yield f"models/staging/stg_{own}.sql", _model(source, table, own)
+        columns = [storable_name(column.name) for column in table.columns]
+        listed = ",\n".join(f"    {_column(each)}" for each in columns)
+        about = f"-- {_without_jinja(' '.join(table.comment.split()))}\n" if table.comment else ""
+        query = f"{about}select\n{listed}\nfrom {{{{ source('{source}', '{own}') }}}}\n"
+        yield f"models/staging/stg_{own}.sql", query
 
 
 def _names(tables: Sequence[Table]) -> list[str]:
@@ -104,13 +108,6 @@ def _source(source: str, settings: DatabaseSettings, tables: Sequence[Table], na
             entry = [f"name: {_text(column.name)}", *([f"data_type: {_text(kind)}"] if kind else [])]
             entry += [f"description: {_text(column.comment)}"] if column.comment else []
             yield f"          - {{{', '.join(entry)}}}"
-
-
-def _model(source: str, table: Table, name: str) -> str:
-    columns = [storable_name(column.name) for column in table.columns]
-    listed = ",\n".join(f"    {_column(each)}" for each in columns)
-    about = f"-- {_without_jinja(' '.join(table.comment.split()))}\n" if table.comment else ""
-    return f"{about}select\n{listed}\nfrom {{{{ source('{source}', '{name}') }}}}\n"
 
 
 def _column(name: str) -> str:

@@ -145,11 +145,12 @@ def fetch_packages(root: Path, cli_vars: Mapping[str, object]) -> tuple[FetchedP
     wanted = wanted_packages(root, root, settings.vars)
     if not wanted:
         return ()
-    text = _hash_of(root)
+    texts = [read_bytes(root / name, root) for name in PACKAGE_FILES if (root / name).is_file()]
+    text = hashlib.sha1(b"".join(texts), usedforsecurity=False).hexdigest()
     folder = folder_inside(root, settings.packages_path, "packages-install-path", Location(settings.file))
-    before = _installed_names(root)
+    before, pins = _locked_packages(root, text)
     with tempfile.TemporaryDirectory() as place:
-        fetching = _Fetching(root, folder, Path(place), settings.vars, _pins(root, text), before)
+        fetching = _Fetching(root, folder, Path(place), settings.vars, pins, before)
         fetching.fetch(root, wanted)
         packages = tuple(fetching.done.values())
         _forget_others(folder, before.difference(fetching.done))
@@ -180,7 +181,11 @@ def _name_of(source: Path, entry: WantedPackage) -> str:
 
 
 def _clone(entry: WantedPackage, pin: str | None, place: Path) -> tuple[Path, str]:
-    _git(entry, place, "clone", "--quiet", "--", _without_login(entry.where), str(place / "whole"))
+    address = entry.where
+    if _login(address):  # which git is given in its environment
+        parts = urlsplit(address)
+        address = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    _git(entry, place, "clone", "--quiet", "--", address, str(place / "whole"))
     whole = place / "whole"
     if wanted := pin or entry.revision:
         commit = _git(
@@ -219,11 +224,6 @@ def _git(entry: WantedPackage, folder: Path, *words: str, ok: bool = False) -> s
         what = f"{entry.revision!r} of {spec_text(entry.where)}" if words[0] == "rev-parse" else spec_text(entry.where)
         raise ProjectError(f"cannot fetch {what}: {why}", location=entry.declared_at)
     return called.stdout.strip() if not called.returncode else ""
-
-
-def _without_login(address: str) -> str:
-    parts = urlsplit(address)
-    return address if not _login(address) else urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def _login(address: str) -> dict[str, str]:
@@ -284,35 +284,24 @@ def _read_answer(answer: requests.Response, entry: WantedPackage) -> bytes:
     return bytes(content)
 
 
-def _hash_of(root: Path) -> str:
-    texts = [read_bytes(root / name, root) for name in PACKAGE_FILES if (root / name).is_file()]
-    return hashlib.sha1(b"".join(texts), usedforsecurity=False).hexdigest()
-
-
 def _lock_key(entry: WantedPackage) -> str:
     return f"{spec_text(entry.where)}@{entry.revision or ''}"
 
 
-def _installed_names(root: Path) -> frozenset[str]:
-    """Return packages that an earlier call installed: nothing else in the install folder is ever removed."""
-    locked = _read_lock(root)
-    entries = locked.get("packages") if isinstance(locked, dict) else None
-    names = (str(entry.get("name")) for entry in entries or () if isinstance(entry, dict))
-    return frozenset(name for name in names if _NAME.fullmatch(name))
+def _locked_packages(root: Path, text: str) -> tuple[frozenset[str], dict[str, str]]:
+    """Return the packages of the lock file: nothing else in the install folder is ever removed; and what they are.
 
-
-def _read_lock(root: Path) -> object:
-    """Return what the lock file holds. Raises ProjectError where it cannot be read."""
+    The latter by `_lock_key`, and only if the declarations are the same. Raises ProjectError where it cannot be read.
+    """
     path = root / LOCK
-    return parse_yaml(read_text(path, root), LOCK).value if path.exists() or path.is_symlink() else None
-
-
-def _pins(root: Path, text: str) -> dict[str, str]:
-    locked = _read_lock(root)
-    if not isinstance(locked, dict) or locked.get("sha1_hash") != text:
-        return {}
-    entries = [entry for entry in locked.get("packages") or [] if isinstance(entry, dict) and entry.get("pin")]
-    return {f"{e.get('git') or e.get('tarball')}@{e.get('revision') or ''}": str(e["pin"]) for e in entries}
+    locked = parse_yaml(read_text(path, root), LOCK).value if path.exists() or path.is_symlink() else None
+    if not isinstance(locked, dict):
+        return frozenset(), {}
+    entries = [entry for entry in locked.get("packages") or () if isinstance(entry, dict)]
+    names = frozenset(name for entry in entries if _NAME.fullmatch(name := str(entry.get("name"))))
+    pinned = [entry for entry in entries if entry.get("pin")] if locked.get("sha1_hash") == text else []
+    pins = {f"{e.get('git') or e.get('tarball')}@{e.get('revision') or ''}": str(e["pin"]) for e in pinned}
+    return names, pins
 
 
 def _write_lock(root: Path, packages: tuple[FetchedPackage, ...], text: str) -> None:

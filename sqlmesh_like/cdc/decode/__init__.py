@@ -1,1 +1,2 @@
-"""Lines → events (`events`) → typed rows of one table (`decode`), or the reason why not (`event_validation`)."""
+"""Lines → events (`events`) of some layouts (`event_layouts`) → typed rows of one table (`decode`), or the reason why
+not (`event_validation`)."""

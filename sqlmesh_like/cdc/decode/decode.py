@@ -1,39 +1,33 @@
 """One table's events of a batch as typed rows.
 
-Owns which of them cannot be ingested, and why; `table_batch` commits them.
+Owns which of them cannot be ingested, and why; `event_layouts` knows their columns, `table_batch` commits them.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sqlmesh_like.cdc.decode.event_layouts import EventGroup, groups_of, shape_of_group
 from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_events
-from sqlmesh_like.cdc.decode.events import Share, Variant
+from sqlmesh_like.cdc.decode.events import Share
 from sqlmesh_like.cdc.formats import columnar
-from sqlmesh_like.cdc.formats.columnar import FileSchema, stated
-from sqlmesh_like.cdc.formats.encoding import Encoding
-from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS, FILE_ROWS, MESSAGE_STYLES
-from sqlmesh_like.cdc.formats.message import CHANGES, Message
+from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
     NO_SHAPE,
     EventShape,
-    has_member,
     image_rows,
     image_texts,
     items,
     missing,
     parsed_images,
     row_image,
-    shape_of,
     unreadable,
     unwritten,
 )
-from sqlmesh_like.cdc.formats.source_types import SourceField, quoted_name, sql_literal
-from sqlmesh_like.cdc.formats.unavailable_values import placeholder_texts
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
 from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, union_frames
 from sqlmesh_like.cdc.in_process.commits import stored_rows
@@ -47,12 +41,10 @@ from sqlmesh_like.cdc.schema.column_record import spellings_of
 from sqlmesh_like.cdc.schema.creation_contract import has_ascii_names, key_spelling_of
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.schema.schema_evolution import EvolvedSchema, evolve_schema
-from sqlmesh_like.cdc.schema.schema_inference import inferred_schema
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
-from sqlmesh_like.project.nodes import CdcFormat, SourceTable
 from sqlmesh_like.project.reading.patterns import names_of
 
 _log = logging.getLogger("sqlmesh_like.cdc")
@@ -117,8 +109,8 @@ def decode(
     ascii_names = frozenset(column.name for column in stored) if is_older else frozenset()
     placeholder = place.source.ingest.unavailable_value_placeholder
     groups = [
-        (group, _shape(group, share, stored, placeholder, ascii_names=ascii_names))
-        for group in _groups(share, events, place.source.ingest.format)
+        (group, shape_of_group(group, share, stored, placeholder, ascii_names=ascii_names))
+        for group in groups_of(share, events, place.source.ingest.format)
     ]
     readable = [(group.frame, shape) for group, shape in groups if shape is not None]
     settled = evolve_schema(
@@ -142,7 +134,9 @@ def decode(
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
     is_read_twice = bool(stored) or events is not None
-    kept_events = _hold_events(union_frames(judged), is_read_twice=is_read_twice)
+    frame = union_frames(judged)
+    # Not cached: typed files that are only counted and written, which are faster to read twice.
+    kept_events = held(frame) if is_read_twice else HeldFrame(frame)
     decoded = Decoded(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
@@ -190,48 +184,6 @@ _NO_SCHEMA = "its schema cannot be read"
 _WHOSE_TRUNCATE = "a truncate of one of several merged tables: declare `origin`, so that its rows can be identified"
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Events of a table that have the same layout. `schema`: the columns of their files, None for messages."""
-
-    variant: Variant
-    frame: Frame
-    schema: FileSchema | None = None
-
-
-def _groups(share: Share, events: Frame | None, form: CdcFormat) -> list[_Group]:
-    if events is None:
-        layout = FILE_ROWS[form]
-        origin = "concat_ws('.', log_database, log_table) as origin"
-        return [
-            _Group(Variant(layout, "", stated(files.schema)), files.frame.selectExpr("*", origin), files.schema)
-            for files in share.files
-        ]
-    own = ((variant, _own(events, variant)) for variant in sorted(share.variants))
-    return [_Group(variant, part) for variant, frame in own for part in _by_names(frame, variant, share.table)]
-
-
-def _hold_events(frame: Frame, *, is_read_twice: bool) -> HeldFrame:
-    """Cache the frame, except typed files that are only counted and written: reading them twice is faster."""
-    return held(frame) if is_read_twice else HeldFrame(frame)
-
-
-def _own(events: Frame, variant: Variant) -> Frame:
-    """Events of a variant that carry rows, reduced to the columns of `LINE` so that later names cannot clash."""
-    return events.where(f"{variant.condition} and {_IS_CHANGE}").select(*LINE)
-
-
-def _by_names(frame: Frame, variant: Variant, table: SourceTable) -> Sequence[Frame]:
-    """Split events without a schema by whether they still use the former names of renamed columns."""
-    if not table.renamed or variant.schema_text:
-        return (frame,)
-    message = MESSAGE_STYLES[variant.message]
-    has_old = " or ".join(
-        f"({has_member(message, old)} and not {has_member(message, new)})" for new, old in table.renamed.items()
-    )
-    return (frame.where(has_old), frame.where(f"not ({has_old})"))
-
-
 def with_events(decoded: Decoded, events: Frame) -> Decoded:
     """Replace the events by others with the same columns. Caches and counts them, and releases the former ones."""
     kept = held(events)
@@ -241,54 +193,6 @@ def with_events(decoded: Decoded, events: Frame) -> Decoded:
 
 
 _IS_DELETE = "kind <=> 'delete'"
-_IS_CHANGE = f"kind in ({', '.join(map(sql_literal, CHANGES))})"
-
-
-def _shape(
-    group: _Group, share: Share, stored: Schema, placeholder: str, *, ascii_names: frozenset[str]
-) -> EventShape | None:
-    """The layout of the events; None where the schema that they state cannot be read."""
-    ingest, variant, frame = share.table.ingest, group.variant, group.frame
-    assert ingest is not None
-    message, known = MESSAGE_STYLES[variant.message], {*ingest.primary_key, *(column.name for column in stored)}
-    is_marked = message.marks_unavailable and variant.has_unavailable
-    if variant.schema_text and message.fields:
-        try:
-            fields = message.fields(variant.schema_text)
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return None
-    else:
-        fields = _declared_fields(share) or inferred_schema(
-            *(frame, message), in_order=not stored, members=share.members, may_hold_empty=share.has_empty
-        )
-        fields = tuple(replace(field, unit=Encoding.DAYS) if message.counts_days else field for field in fields)
-    keys = tuple(
-        SourceField(name, "string", is_inferred=True, is_unseen=True)
-        for name in ingest.primary_key
-        if name != ingest.origin
-    )
-    fields = _without_metadata(fields, message, share.table)
-    unavailable = placeholder_texts(placeholder) if is_marked else ()
-    return shape_of(message, fields or keys, known, unavailable, ascii_names=ascii_names)
-
-
-def _without_metadata(fields: Sequence[SourceField], message: Message, table: SourceTable) -> tuple[SourceField, ...]:
-    """The fields that are columns of the source's table, or declared as if they were."""
-    if message.metadata is None or table.ingest is None:
-        return tuple(fields)
-    by = table.ingest.partition_by
-    declared = {*table.ingest.primary_key, *table.ingest.order_by, *(column.name for column in table.columns)}
-    declared |= {by.column} if by else set()
-    own = (field for field in fields if field.name in declared or not re.fullmatch(message.metadata or "", field.name))
-    return tuple(own)
-
-
-def _declared_fields(share: Share) -> tuple[SourceField, ...]:
-    """The columns of events without a schema if all of them are declared with types; otherwise empty."""
-    stated = {column.name.lower() for column in share.table.columns if column.type}
-    names = share.members or {}
-    is_known = not share.table.renamed and all(name.lower() in stated for name in names)
-    return tuple(SourceField(name, "string", is_inferred=True) for name in names) if is_known else ()
 
 
 def warn_of_unknown_types(decoded: Decoded) -> None:
@@ -309,7 +213,7 @@ def _stored_columns(uri: str) -> Schema:
     return schema_of(next(text for text in texts if text))
 
 
-def _validated_events(number: int, group: _Group, shape: EventShape, layout: OdsLayout) -> Frame:
+def _validated_events(number: int, group: EventGroup, shape: EventShape, layout: OdsLayout) -> Frame:
     if group.schema is None:
         return validate_events(_row_images(number, group.frame, shape, layout), layout)
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)

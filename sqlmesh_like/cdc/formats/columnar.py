@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.cdc.formats.dms import OPS, ROW_OPS
-from sqlmesh_like.cdc.formats.message import op_of
+from sqlmesh_like.cdc.formats.message import op_of, whens
 from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice
 from sqlmesh_like.cdc.formats.source_types import (
     SourceField,
@@ -24,7 +24,7 @@ from sqlmesh_like.cdc.formats.source_types import (
     sql_literal,
 )
 from sqlmesh_like.cdc.formats.time_values import MAX_DAYS, MAX_MILLIS, MIN_DAYS, MIN_MILLIS, local
-from sqlmesh_like.names import Column, Schema
+from sqlmesh_like.names import Schema
 
 RAW = "raw"
 """Column that holds a row of a file as a struct of its columns."""
@@ -80,15 +80,11 @@ def envelope(schema: FileSchema, operation: str) -> dict[str, str]:
         return {"kind": "'upsert'", "op": "'r'", "wrong": "cast(null as string)"}
     said = f"coalesce(cast({RAW}.{operation} as string), 'load')"
     return {
-        "kind": f"coalesce(case {said} {_whens({name: kind for name, (kind, _) in ROW_OPS.items()})} end, 'bad')",
+        "kind": f"coalesce(case {said} {whens({name: kind for name, (kind, _) in ROW_OPS.items()})} end, 'bad')",
         "op": op_of(said, OPS),
         "wrong": f"if({said} in ({', '.join(map(sql_literal, ROW_OPS))}), null,"
         f" concat('unknown ', if(op is null, 'operation', {sql_literal(operation)}), ' `', {said}, '`'))",
     }
-
-
-def _whens(values: Mapping[str, str]) -> str:
-    return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())
 
 
 def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: bool) -> dict[str, str]:
@@ -96,7 +92,9 @@ def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: b
     kinds = dict(schema)
     fields = {field.name.lower(): field for field in shape.fields if field.member in kinds}
     values = ((column, fields.get(column.name.lower())) for column in columns)
-    row = ", ".join(f"{sql_literal(c.name)}, {_absent(shape, c) if f is None else _value(f, kinds)}" for c, f in values)
+    row = ", ".join(
+        f"{sql_literal(c.name)}, {shape.absent_value(c) if f is None else _value(f, kinds)}" for c, f in values
+    )
     whole = f"named_struct({row})"
     checks = [check for field in fields.values() if (check := _check(field, kinds))]
     bad = f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
@@ -111,10 +109,6 @@ def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: b
     }
 
 
-def _absent(shape: EventShape, column: Column) -> str:
-    return shape.absent.get(column.name, f"cast(null as {column.type})")
-
-
 def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
     value, kind = f"{RAW}.{quoted_name(field.member)}", kinds[field.member]
     if _can_be_cast(kind, field.type):
@@ -123,7 +117,8 @@ def _value(field: SourceField, kinds: Mapping[str, str]) -> str:
             return plain
         if field.time_zone is not None and column_type(kind) == "timestamp":
             plain = local(plain, field.time_zone, is_key=field.is_key)
-        return f"if({_is_spellable(plain, field.type)}, {plain}, null)"
+        count, first, last = _YEARS[field.type]
+        return f"if({count.format(plain)} between {first} and {last}, {plain}, null)"
     spelt, exact = row_text(value, kind), exact_type(field)
     # A decimal is read as `row_images` would read it, by JSON's own parser.
     member = sql_literal(f"v {exact}")
@@ -145,11 +140,6 @@ def _can_be_cast(kind: str, to: str) -> bool:
     if old and new:
         return old[1] <= new[1] and old[0] - old[1] <= new[0] - new[1]
     return (known, to) == ("int", "bigint")
-
-
-def _is_spellable(value: str, kind: str) -> str:
-    count, first, last = _YEARS[kind]
-    return f"{count.format(value)} between {first} and {last}"
 
 
 def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:

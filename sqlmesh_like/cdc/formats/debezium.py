@@ -33,6 +33,9 @@ DEBEZIUM_KINDS = {"c": "upsert", "u": "upsert", "r": "upsert", "d": "delete", "t
 
 def debezium_envelope(line: str) -> dict[str, str]:
     """Spark SQL of the members that every event has, in order of evaluation: see `MessageDialect`."""
+    cases = " ".join(
+        f"when _body.op = {sql_literal(op)} then {sql_literal(kind)}" for op, kind in DEBEZIUM_KINDS.items()
+    )
     return {
         "_message": parsed_message(line, _ENVELOPE),
         "is_enveloped": "_message.payload is not null and _message.op is null",
@@ -47,14 +50,8 @@ def debezium_envelope(line: str) -> dict[str, str]:
         "message": f"if(is_enveloped, {sql_literal(ENVELOPED)}, {sql_literal(PLAIN)})",
         "reason": debezium_reason(line),
         "kind": f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
-        f"when _body.op is null then 'skip' {_kind_cases()} end",
+        f"when _body.op is null then 'skip' {cases} end",
     }
-
-
-def _kind_cases() -> str:
-    return " ".join(
-        f"when _body.op = {sql_literal(op)} then {sql_literal(kind)}" for op, kind in DEBEZIUM_KINDS.items()
-    )
 
 
 def debezium_reason(line: str) -> str:

@@ -23,6 +23,7 @@ from sqlmesh_like.cdc.formats.message import (
     key_as_row,
     op_of,
     parsed_message,
+    whens,
 )
 from sqlmesh_like.cdc.formats.source_types import SourceField, sql_literal
 
@@ -63,12 +64,8 @@ def flat_envelope(line: str) -> dict[str, str]:
         "message": f"if(_in_payload, {sql_literal(FLAT_ENVELOPED)}, {sql_literal(FLAT)})",
         "reason": _reason(line),
         "kind": f"case when reason is not null then 'bad' when {is_tombstone(line)} then 'tombstone' "
-        f"else case op {_kinds()} end end",
+        f"else case op {whens(DEBEZIUM_KINDS)} end end",
     }
-
-
-def _kinds() -> str:
-    return " ".join(f"when {sql_literal(op)} then {sql_literal(kind)}" for op, kind in DEBEZIUM_KINDS.items())
 
 
 def _reason(line: str) -> str:

@@ -131,7 +131,12 @@ def _field(column: Mapping[str, object]) -> SourceField:
     if logical == _DECIMAL:
         return _decimal(name, column.get("parameters"))
     if logical == _BITS:
-        return _bits(name, column.get("parameters"))
+        # A column of bit strings, read as unsigned numbers; strings longer than 64 bits stay bytes.
+        parameters = column.get("parameters")
+        length = int(parameters.get("length") or 0) if isinstance(parameters, dict) else 0
+        if not 0 < length <= 64:
+            return SourceField(name, "binary", Encoding.BASE64)
+        return SourceField(name, "bigint" if length < 64 else "decimal(20,0)", Encoding.BITS)
     spark_type, encoding = _ENCODED.get(logical) or _BY_TYPE.get(kind) or ("string", Encoding.PLAIN)
     is_known = not logical or logical in _ENCODED or logical in _AS_THEY_ARE
     return SourceField(
@@ -154,11 +159,3 @@ def _decimal(name: str, parameters: object) -> SourceField:
 
 def _scale(parameters: object) -> int:
     return int(parameters.get("scale") or 0) if isinstance(parameters, dict) else 0
-
-
-def _bits(name: str, parameters: object) -> SourceField:
-    """A column of bit strings, read as unsigned numbers; strings longer than 64 bits stay bytes."""
-    length = int(parameters.get("length") or 0) if isinstance(parameters, dict) else 0
-    if not 0 < length <= 64:
-        return SourceField(name, "binary", Encoding.BASE64)
-    return SourceField(name, "bigint" if length < 64 else "decimal(20,0)", Encoding.BITS)

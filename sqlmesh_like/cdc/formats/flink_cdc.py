@@ -22,14 +22,6 @@ IS_CANAL = "coalesce(get_json_object(value, '$.op') is null and get_json_object(
 """Spark SQL over a line's `value`: whether it is a `canal-json` message."""
 
 
-def _like_debezium(line: str) -> dict[str, str]:
-    return _named_by_log(debezium.debezium_envelope(line))
-
-
-def _like_canal(line: str) -> dict[str, str]:
-    return _named_by_log(canal.canal_envelope(line))
-
-
 def _named_by_log(envelope: dict[str, str]) -> dict[str, str]:
     named = {
         "message": f"concat({sql_literal(_PREFIX)}, {envelope['message']})",
@@ -69,5 +61,7 @@ FLINK_MESSAGES: Mapping[str, Message] = {
 }
 # Flink CDC's Kafka sink puts the table's name into a record's key.
 _KEY = names_in("log_key", "^TableId$")
-LIKE_DEBEZIUM = MessageDialect(_like_debezium, _KEY)
-LIKE_CANAL = MessageDialect(_like_canal, f"coalesce({canal.CANAL_KEY}, {_KEY})")
+LIKE_DEBEZIUM = MessageDialect(lambda line: _named_by_log(debezium.debezium_envelope(line)), _KEY)
+LIKE_CANAL = MessageDialect(
+    lambda line: _named_by_log(canal.canal_envelope(line)), f"coalesce({canal.CANAL_KEY}, {_KEY})"
+)

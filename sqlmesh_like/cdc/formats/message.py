@@ -112,16 +112,17 @@ def key_as_row(member: str) -> str:
 
 def op_of(value: str, ops: Mapping[str, tuple[str, str]]) -> str:
     """Spark SQL of an event's `op`. `ops`: (kind, op) by the operation that the format writes in `value`."""
-    return f"case {value} {_whens({name: op for name, (_, op) in ops.items()})} end"
+    return f"case {value} {whens({name: op for name, (_, op) in ops.items()})} end"
 
 
 def kind_of(line: str, value: str, ops: Mapping[str, tuple[str, str]]) -> str:
     """Spark SQL of an event's `kind`, for formats that name the operation in `value`; uses `reason`."""
     return (
         f"case when {is_tombstone(line)} then 'tombstone' when reason is not null then 'bad' "
-        f"else case {value} {_whens({name: kind for name, (kind, _) in ops.items()})} else 'skip' end end"
+        f"else case {value} {whens({name: kind for name, (kind, _) in ops.items()})} else 'skip' end end"
     )
 
 
-def _whens(values: Mapping[str, str]) -> str:
+def whens(values: Mapping[str, str]) -> str:
+    """Spark SQL of the branches of a CASE that maps texts to texts."""
     return " ".join(f"when {sql_literal(name)} then {sql_literal(value)}" for name, value in values.items())

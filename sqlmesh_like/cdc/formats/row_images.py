@@ -63,6 +63,10 @@ class EventShape:
         """The name of a member's column."""
         return column_of(member, self.ascii_names)
 
+    def absent_value(self, column: Column) -> str:
+        """Spark SQL of the value of a column that no event of the group has."""
+        return self.absent.get(column.name, f"cast(null as {column.type})")
+
 
 def column_of(member: str, ascii_names: Collection[str]) -> str:
     """The name of a member's column: that of earlier versions if the table has a column of that name.
@@ -226,28 +230,21 @@ def _pair(shape: EventShape, suffix: str, members: Sequence[str]) -> str:
         case "row":
             before, after = f"if(kind = 'delete', {new}, null)", f"if(kind = 'delete', null, {new})"
         case "overlay":
-            former = ", ".join(f"{sql_literal(name)}, {_former(quoted_name(name), name, new, old)}" for name in members)
+            spelt = [(sql_literal(name), quoted_name(name)) for name in members]
+            former = ", ".join(
+                f"{name}, if(array_contains(changed, {name}), {old}.{column}, {new}.{column})" for name, column in spelt
+            )
             overlaid = f"if(changed is null, null, named_struct({former}))"
             before, after = f"if(kind = 'delete', {new}, {overlaid})", f"if(kind = 'delete', null, {new})"
     return f"named_struct('before', {before}, 'after', {after})"
 
 
-def _former(column: str, name: str, new: str, old: str) -> str:
-    return f"if(array_contains(changed, {sql_literal(name)}), {old}.{column}, {new}.{column})"
-
-
 def row_image(shape: EventShape, name: str, columns: Schema) -> str:
     """Spark SQL of one row image as a struct of these columns (NULL where the event has no such image)."""
     fields = {field.name.lower(): field for field in shape.fields}
-    values = (
-        f"{sql_literal(column.name)}, {_value(shape, fields.get(column.name.lower()), name) or _absent(shape, column)}"
-        for column in columns
-    )
+    known = ((column, _value(shape, fields.get(column.name.lower()), name)) for column in columns)
+    values = (f"{sql_literal(column.name)}, {value or shape.absent_value(column)}" for column, value in known)
     return f"if(texts.{name} is null, null, named_struct({', '.join(values)}))"
-
-
-def _absent(shape: EventShape, column: Column) -> str:
-    return shape.absent.get(column.name, f"cast(null as {column.type})")
 
 
 def _value(shape: EventShape, field: SourceField | None, name: str) -> str | None:

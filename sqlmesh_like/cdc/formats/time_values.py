@@ -23,7 +23,8 @@ def decode_time(encoding: Encoding, text: str) -> tuple[str, str]:
     number = f"try_cast({text} as bigint)"
     match encoding:
         case Encoding.DAYS:
-            return _from_days(text), "date"
+            days = f"try_cast({text} as int)"
+            return f"case when {days} between {MIN_DAYS} and {MAX_DAYS} then date_from_unix_date({days}) end", "date"
         case Encoding.SECONDS | Encoding.MILLIS | Encoding.MICROS | Encoding.NANOS:
             return _from_epoch(number, encoding), "timestamp"
         case Encoding.ISO_DATE:
@@ -79,11 +80,6 @@ def is_local_text(text: str) -> str:
 def _starts_as_date(text: str) -> str:
     """Guards a cast: Spark reads `12:30` as a time of today, and accepts years that other readers do not."""
     return f"{text} rlike '^ *(?!0000)[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}'"
-
-
-def _from_days(text: str) -> str:
-    number = f"try_cast({text} as int)"
-    return f"case when {number} between {MIN_DAYS} and {MAX_DAYS} then date_from_unix_date({number}) end"
 
 
 def _from_epoch(number: str, encoding: Encoding) -> str:

@@ -13,8 +13,6 @@ import uuid
 
 from sqlmesh_like.sql_text import spark_literal
 
-DEFAULT_PLACEHOLDER = "__debezium_unavailable_value"
-
 
 def placeholder_texts(placeholder: str) -> tuple[str, ...]:
     """The texts that Spark reads for a value which is the placeholder.

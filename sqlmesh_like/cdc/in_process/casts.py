@@ -66,10 +66,6 @@ def _cast_error(value: Value, type_: str) -> NotProvenError:
     return NotProvenError(f"a {type(value).__name__} as {type_}")
 
 
-def _text(value: Value) -> Value:
-    return value if isinstance(value, str) else text_of(value)
-
-
 def _bytes(value: Value) -> bytes:
     if isinstance(value, bytes | Undecoded):
         return value if isinstance(value, bytes) else value.raw
@@ -188,12 +184,8 @@ def _moment(value: Value) -> datetime | None:
         offset = timedelta(hours=int(hours), minutes=int(minutes))
         return local - offset if sign == "+" else local + offset
 
-    return _existing(moment, value)
-
-
-def _existing(read: Callable[[], Moment], value: Value) -> Moment:
     try:
-        return read()
+        return moment()
     except (ValueError, OverflowError):
         raise NotProvenError(f"{value!r} as a moment") from None
 
@@ -209,7 +201,7 @@ def _never(value: Value) -> Value:
 
 
 _CASTS: Mapping[str, Callable[[Value], Value]] = {
-    "string": _text,
+    "string": lambda value: value if isinstance(value, str) else text_of(value),
     "binary": _bytes,
     "int": _integer("int"),
     "bigint": _integer("bigint"),

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sqlmesh_like.cdc.in_process.casts import cast
-from sqlmesh_like.cdc.in_process.functions import FUNCTIONS
 from sqlmesh_like.cdc.in_process.json_values import json_reader
-from sqlmesh_like.cdc.in_process.list_functions import WITH_LAMBDAS
+from sqlmesh_like.cdc.in_process.list_functions import LIST_FUNCTIONS, WITH_LAMBDAS
+from sqlmesh_like.cdc.in_process.moments import MOMENT_FUNCTIONS
+from sqlmesh_like.cdc.in_process.operators import OPERATORS
+from sqlmesh_like.cdc.in_process.strict import Function
 from sqlmesh_like.cdc.in_process.syntax import Call, Case, Cast, Expression, Lambda, Literal, Member, Path
+from sqlmesh_like.cdc.in_process.text_functions import TEXT_FUNCTIONS
 from sqlmesh_like.cdc.in_process.values import (
     NotProvenError,
     Row,
@@ -25,6 +29,15 @@ from sqlmesh_like.cdc.in_process.values import (
 )
 
 Compiled = Callable[[list[Value]], Value]
+FUNCTIONS: Mapping[str, Function] = {
+    **OPERATORS,
+    **TEXT_FUNCTIONS,
+    **LIST_FUNCTIONS,
+    **MOMENT_FUNCTIONS,
+    "current_timestamp": lambda: datetime.now(UTC),
+}
+"""Functions and operators of Spark SQL by name. Each gives Spark's value, or raises NotProvenError."""
+
 _PASS_ON = {"json_object_keys", "item", "ltrim", "left", "size"}
 """Functions that may be given a text whose digits are not known, because they do not look at these."""
 
@@ -140,7 +153,9 @@ def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping
         return json_reader(compile_expression(trees[0], scope, inner), trees[1:])
     arguments = [compile_expression(tree, scope, inner) for tree in trees]
     if name == "named_struct":
-        return _struct(trees, arguments)
+        names = tuple(str(tree.value) if isinstance(tree, Literal) else "" for tree in trees[::2])
+        values = arguments[1::2]
+        return lambda row: Row.of(names, [value(row) for value in values])
     if name in _LAZY:
         return _LAZY[name](*arguments)
     function = FUNCTIONS.get(name)
@@ -179,12 +194,6 @@ _LAZY: Mapping[str, Callable[..., Compiled]] = {
     "array": lambda *values: lambda row: [each(row) for each in values],
 }
 """Functions that do not compute all of their arguments, or any number of them."""
-
-
-def _struct(trees: tuple[Expression, ...], arguments: list[Compiled]) -> Compiled:
-    names = tuple(str(tree.value) if isinstance(tree, Literal) else "" for tree in trees[::2])
-    values = arguments[1::2]
-    return lambda row: Row.of(names, [value(row) for value in values])
 
 
 def _with_lambda(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping[str, int]) -> Compiled:

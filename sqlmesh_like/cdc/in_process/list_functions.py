@@ -48,10 +48,6 @@ def _sequence(first: int, last: int, step: int = 1) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-def _join_texts(values: list[Value], sign: str) -> str:
-    return sign.join(as_text(value) for value in values if value is not None)
-
-
 _ENTRY = ("key", "value")
 
 
@@ -60,7 +56,7 @@ LIST_FUNCTIONS: Mapping[str, Function] = {
     "array_union": strict(lambda left, right: _distinct([*left, *right])),
     "array_except": strict(lambda left, right: [v for v in _distinct(left) if not any(same(v, r) for r in right)]),
     "array_contains": strict(_contains),
-    "array_join": strict(_join_texts),
+    "array_join": strict(lambda values, sign: sign.join(as_text(value) for value in values if value is not None)),
     "array_repeat": strict(lambda value, count: [value] * max(count, 0)),
     "flatten": strict(lambda values: None if None in values else [each for value in values for each in value]),
     "reverse": strict(lambda values: values[::-1]),
@@ -84,11 +80,6 @@ def _aggregate(values: Sequence[Value] | None, start: Value, merge: Function, fi
     return state if finish is None else finish(state)
 
 
-def _map_with_index(values: list[Value], function: Function) -> list[Value]:
-    """`function` of each value and, if it takes two parameters, its place."""
-    return [function(value, place) for place, value in enumerate(values)]
-
-
 def _exists(values: list[Value] | None, test: Function) -> bool | None:
     if values is None:
         return None
@@ -97,7 +88,7 @@ def _exists(values: list[Value] | None, test: Function) -> bool | None:
 
 
 WITH_LAMBDAS: Mapping[str, Function] = {
-    "transform": strict(_map_with_index),
+    "transform": strict(lambda values, function: [function(value, place) for place, value in enumerate(values)]),
     "filter": strict(lambda values, test: [value for place, value in enumerate(values) if test(value, place)]),
     "exists": _exists,
     "aggregate": _aggregate,

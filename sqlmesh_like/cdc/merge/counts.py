@@ -37,6 +37,9 @@ class EventCounts:
 
 def count_events(events: Frame, layout: OdsLayout) -> EventCounts:
     """Count the events of a table (`Decoded.events`)."""
+    moves = "false"
+    if layout.partition_field:
+        moves = f"kind = 'upsert' and before is not null and {layout.partition('before')} != {layout.partition('row')}"
     conditions = {
         "good": "reason is null",
         "bad": "reason is not null",
@@ -44,7 +47,7 @@ def count_events(events: Frame, layout: OdsLayout) -> EventCounts:
         "partial": "size(missing) > 0",
         "unsure": "unsure is not null",
         "deletes": "reason is null and kind = 'delete'",
-        "moves": f"reason is null and {_moves(layout)}",
+        "moves": f"reason is null and {moves}",
         "rekeyed": f"reason is null and {is_rekeyed(layout)}",
     }
     counts = ", ".join(f"count_if({condition}) as {name}" for name, condition in conditions.items())
@@ -58,12 +61,6 @@ def count_events(events: Frame, layout: OdsLayout) -> EventCounts:
         text = f"select {counts}, 1 as of_a_key from {{events}}"
     (numbers,) = frame_query(text, events=events).collect()
     return EventCounts(*(int(number) for number in numbers))
-
-
-def _moves(layout: OdsLayout) -> str:
-    if not layout.partition_field:
-        return "false"
-    return f"kind = 'upsert' and before is not null and {layout.partition('before')} != {layout.partition('row')}"
 
 
 def ranged_columns(layout: OdsLayout, stored: Mapping[str, str | None]) -> list[Column]:

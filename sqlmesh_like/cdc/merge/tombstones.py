@@ -54,7 +54,8 @@ def floors_for(events: Frame, uri: str, layout: OdsLayout, *, of_all: bool = Fal
     columns = [*layout.rank_columns, "part", "parts"]
     if of_all:
         return stored_rows(timeline).select(KEY, *columns)
-    keyed = events.selectExpr(f"{layout.record_key('row')} as row_key", f"{_former_key(layout)} as former_key")
+    former = f"if(before is null, null, {layout.record_key('before')})" if layout.has_key else "null"
+    keyed = events.selectExpr(f"{layout.record_key('row')} as row_key", f"{former} as former_key")
     keys = {key for row in keyed.rows for key in row if key is not None}
     rows = rows_by_key(timeline, KeyLookup(keys, columns))
     if rows is None:
@@ -62,35 +63,23 @@ def floors_for(events: Frame, uri: str, layout: OdsLayout, *, of_all: bool = Fal
     return RowFrame([KEY, *columns], rows)
 
 
-def _former_key(layout: OdsLayout) -> str:
-    return f"if(before is null, null, {layout.record_key('before')})" if layout.has_key else "null"
-
-
 def write_floors(uri: str, layout: OdsLayout, decisions: Frame, floors: Frame | None) -> None:
     """Remember the deletes and moves among the decisions, and forget those past the retention."""
     fresh = frame_query(merge_sql.new_floors(layout), decisions=decisions)
     table = HudiTable(uri, f"tombstones_{layout.table.name}", (KEY,), options=_HOUSEKEEPING)
     if isinstance(fresh, RowFrame):
-        _write_here(table, fresh, layout)
+        if len(Timeline(table.uri).commit_instants) >= _MOST_COMMITS:
+            raise NotProvenError("the history of deleted keys is long: Spark cleans it")
+        ranks = [column for column in layout.stored_columns if column.name in layout.rank_columns]
+        parts = (Column("part", "string"), Column("parts", "string"), Column("noted_at", "timestamp"))
+        commit_frame(fresh, replace(table, options={}), {}, (Column(KEY, "string"), *ranks, *parts))
         return
     if floors is not None and not isinstance(floors, RowFrame):
-        fresh = fresh.unionByName(_expired_tombstones(floors, fresh))
+        limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
+        old = floors.where(limit).join(fresh, KEY, "left_anti")
+        fresh = fresh.unionByName(old.selectExpr(*(c if c != IS_DELETED else f"true as {c}" for c in fresh.columns)))
     write(fresh, table, "upsert", {})
 
 
 _MOST_COMMITS = 60
 """Commits after which Spark writes the table, which also removes its history and the floors past the retention."""
-
-
-def _write_here(table: HudiTable, fresh: RowFrame, layout: OdsLayout) -> None:
-    if len(Timeline(table.uri).commit_instants) >= _MOST_COMMITS:
-        raise NotProvenError("the history of deleted keys is long: Spark cleans it")
-    ranks = [column for column in layout.stored_columns if column.name in layout.rank_columns]
-    parts = (Column("part", "string"), Column("parts", "string"), Column("noted_at", "timestamp"))
-    commit_frame(fresh, replace(table, options={}), {}, (Column(KEY, "string"), *ranks, *parts))
-
-
-def _expired_tombstones(floors: DataFrame, fresh: DataFrame) -> DataFrame:
-    limit = f"noted_at < current_timestamp() - interval {RETENTION_DAYS} days"
-    old = floors.where(limit).join(fresh, KEY, "left_anti")
-    return old.selectExpr(*(c if c != IS_DELETED else f"true as {c}" for c in fresh.columns))

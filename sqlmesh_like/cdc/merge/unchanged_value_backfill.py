@@ -38,7 +38,10 @@ def with_unchanged_values(
     are of one kind.
     """
     columns = [row[0] for row in events.selectExpr("explode(missing) as name").distinct().collect()]
-    keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{_rank(layout)} as fill_rank")
+    named = zip(layout.orders("row"), layout.order_columns, strict=False)
+    orders = "".join(f"{order} as {quoted_name(name)}, " for order, name in named)
+    rank = f"struct(1 as known_later, {orders}position)"
+    keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{rank} as fill_rank")
     joined: Frame
     others: Frame
     if isinstance(keyed, RowFrame):
@@ -67,7 +70,11 @@ def _join_known_values(
     if stored is not None:
         standing = in_spark(_stored_values(layout, columns, _with_letters(stored, letter_rows)))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
-    latest = in_spark(frame_query(_latest(columns), known=known)).where("is_event")
+    over = "over (partition by fill_key order by fill_rank rows between unbounded preceding and current row)"
+    values = ", ".join(f"last(v{index}, true) {over} as v{index}" for index, _ in enumerate(columns))
+    is_stored = "max(not is_event) over (partition by fill_key) as is_stored"
+    query = f"select fill_key, position, is_event, {is_stored}, {values} from {{known}}"
+    latest = in_spark(frame_query(query, known=known)).where("is_event")
     return own.join(latest, ["fill_key", "position"]), others
 
 
@@ -99,12 +106,6 @@ def _joined_here(
                 latest[fill_key, at] = [is_stored, *newest]
     names = (*keyed.columns, "is_stored", *(f"v{index}" for index, _ in enumerate(columns)))
     return RowFrame(names, [[*row, *latest[row[key], row[position]]] for row in own.rows]), others
-
-
-def _rank(layout: OdsLayout) -> str:
-    named = zip(layout.orders("row"), layout.order_columns, strict=False)
-    orders = "".join(f"{order} as {quoted_name(name)}, " for order, name in named)
-    return f"struct(1 as known_later, {orders}position)"
 
 
 def _event_values_sql(columns: Sequence[str], layout: OdsLayout) -> str:
@@ -146,13 +147,6 @@ def _stored_values(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> 
     )
     keyed = (f"{KEY} as fill_key", f"{POSITION} as position", "false as is_event", f"{rank} as fill_rank")
     return stored.selectExpr(*keyed, *values)
-
-
-def _latest(columns: Sequence[str]) -> str:
-    over = "over (partition by fill_key order by fill_rank rows between unbounded preceding and current row)"
-    values = ", ".join(f"last(v{index}, true) {over} as v{index}" for index, _ in enumerate(columns))
-    is_stored = "max(not is_event) over (partition by fill_key) as is_stored"
-    return f"select fill_key, position, is_event, {is_stored}, {values} from {{known}}"
 
 
 def _filled_columns(events: Frame, layout: OdsLayout, columns: Sequence[str]) -> list[str]:

@@ -7,7 +7,6 @@ Encoding: https://avro.apache.org/docs/1.11.1/specification/#binary-encoding, an
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import struct
@@ -17,7 +16,7 @@ from typing import Any
 
 from sqlmesh_like.cdc.in_process.java_numbers import double_text, float_text
 from sqlmesh_like.cdc.in_process.values import NotProvenError
-from sqlmesh_like.cdc.registry.json_texts import json_string
+from sqlmesh_like.cdc.registry.json_texts import json_base64, json_string
 from sqlmesh_like.cdc.registry.message_schema import InvalidTextError, MessageSchema, UndecodableError
 from sqlmesh_like.cdc.registry.wire_header import END
 
@@ -131,10 +130,6 @@ def _double(source: _Source) -> str:
     return double_text(value)
 
 
-def _base64(data: bytes) -> str:
-    return f'"{base64.b64encode(data).decode()}"'
-
-
 _PLAIN: Mapping[str, _Reader] = {
     "null": lambda _: "null",
     "boolean": _boolean,
@@ -142,7 +137,7 @@ _PLAIN: Mapping[str, _Reader] = {
     "long": lambda source: str(_long(source)),
     "float": lambda source: float_text(_float(source)),
     "double": _double,
-    "bytes": lambda source: _base64(_bytes(source, _long(source))),
+    "bytes": lambda source: json_base64(_bytes(source, _long(source))),
     "string": _string,
 }
 
@@ -163,7 +158,7 @@ def _reader(read: Any, block: Mapping[str, Any]) -> _Reader:
         case {"type": "enum", "symbols": list(symbols)}:
             return _one_of([_constant(json_string(symbol)) for symbol in symbols])
         case {"type": "fixed", "size": int(size)}:
-            return lambda source: _base64(_bytes(source, size))
+            return lambda source: json_base64(_bytes(source, size))
         case _:
             raise NotProvenError(f"a type in Avro: {str(read)[:100]}")
 

@@ -122,7 +122,10 @@ class _Decoder:
             return _Decoded(fault=cannot_be_decoded(name))
         match schema:
             case JsonSchema():
-                return _json(body)
+                try:
+                    return _Decoded(body.decode())
+                except UnicodeDecodeError:
+                    return _Decoded(fault=INVALID_UTF8)
             case ProtobufSchema():
                 return _Decoded(*(self.values if is_value else self.keys).read(number, body))
         return self._avro(schema, number, body, payload_start(name) if is_value else "")
@@ -145,10 +148,3 @@ class _Decoder:
         except InvalidTextError:
             return _Decoded(fault=INVALID_UTF8)
         return _Decoded(f"{start}{text}}}" if start else text)
-
-
-def _json(body: bytes) -> _Decoded:
-    try:
-        return _Decoded(body.decode())
-    except UnicodeDecodeError:
-        return _Decoded(fault=INVALID_UTF8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 
@@ -19,3 +20,8 @@ def json_string(text: str) -> str:
     if not _OTHER.search(text):
         return written
     return re.sub(r"(\\\\)|\\u[0-9a-f]{4}", lambda match: match[1] or rf"\u{match[0][2:].upper()}", written)
+
+
+def json_base64(data: bytes) -> str:
+    """Bytes as a text in base64."""
+    return f'"{base64.b64encode(data).decode()}"'

@@ -8,7 +8,6 @@ that may be NULL; and numbers without a sign of 64 bits keep their value.
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from typing import Any
 
 from sqlmesh_like.cdc.in_process.java_numbers import shortest_double_text, shortest_float_text
 from sqlmesh_like.cdc.registry.avro_schema import MAX_DEPTH, MAX_FIELDS
-from sqlmesh_like.cdc.registry.json_texts import json_string
+from sqlmesh_like.cdc.registry.json_texts import json_base64, json_string
 from sqlmesh_like.cdc.registry.message_schema import SchemaError, UndecodableError
 from sqlmesh_like.cdc.registry.protobuf_schema import ProtobufSchema
 
@@ -180,23 +179,20 @@ class _Blocks:
 def _map(key: _Type, value: _Type) -> _Type:
     block = {"type": "map", "keys": key.block, "values": value.block}
     if key.block["type"] == "string":
-        return _Type(block, lambda entries: _object(key, value, entries))
+        return _Type(
+            block,
+            lambda entries: (
+                "{" + ",".join(f"{key.write(name)}:{value.write(entries[name])}" for name in sorted(entries)) + "}"
+            ),
+        )
     return _Type(
         block, lambda entries: f"[{','.join(f'[{key.write(k)},{value.write(entries[k])}]' for k in sorted(entries))}]"
     )
 
 
-def _object(key: _Type, value: _Type, entries: Any) -> str:
-    return "{" + ",".join(f"{key.write(name)}:{value.write(entries[name])}" for name in sorted(entries)) + "}"
-
-
-def _base64(data: bytes) -> str:
-    return f'"{base64.b64encode(data).decode()}"'
-
-
 def _unsigned_bytes(value: int) -> str:
     """A number as Connect's decimals are written."""
-    return _base64(value.to_bytes(value.bit_length() // 8 + 1, "big"))
+    return json_base64(value.to_bytes(value.bit_length() // 8 + 1, "big"))
 
 
 def _plain(each: Any) -> _Type:
@@ -219,7 +215,7 @@ _PLAIN: Mapping[int, tuple[Mapping[str, object], _Writer]] = {
     **{kind: ({"type": "int32"}, str) for kind in _INT32},
     8: ({"type": "boolean"}, lambda value: "true" if value else "false"),
     9: ({"type": "string"}, json_string),
-    12: ({"type": "bytes"}, _base64),
+    12: ({"type": "bytes"}, json_base64),
 }  # fmt: skip
 """By the type's number in descriptors: https://protobuf.dev/reference/protobuf/google.protobuf/#field-kind"""
 
@@ -260,14 +256,14 @@ def _decimal(properties: Mapping[str, str]) -> _Type:
     if not scale.lstrip("-").isdigit():
         block: dict[str, object] = {"type": "struct", "name": f"{_DEBEZIUM}data.VariableScaleDecimal", "fields": [
             {"type": "int32", "field": "scale"}, {"type": "bytes", "field": "value"}]}  # fmt: skip
-        return _Type(block, lambda value: f'{{"scale":{value.scale},"value":{_base64(value.value)}}}')
+        return _Type(block, lambda value: f'{{"scale":{value.scale},"value":{json_base64(value.value)}}}')
     precision = properties.get("precision", "")
     known = {"connect.decimal.precision": precision} if precision.isdigit() and precision != "64" else {}
 
     def write(value: Any) -> str:
         if value.scale != int(scale):
             raise UndecodableError
-        return _base64(value.value)
+        return json_base64(value.value)
 
     return _Type({"type": "bytes", "name": f"{_CONNECT}Decimal", "parameters": {"scale": scale, **known}}, write)
 

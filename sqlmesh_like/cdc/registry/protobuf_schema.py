@@ -127,7 +127,9 @@ def _write(folder: Path, name: str, content: str) -> None:
 
 def _compile(folder: Path, names: Sequence[str]) -> bytes:
     """The descriptors of files and of what they import. `names`: as they are imported."""
-    output, include = folder / ".descriptors", _include()
+    import grpc_tools
+
+    output, include = folder / ".descriptors", (Path(str(grpc_tools.__file__)).parent / "_proto")
     # As whole paths, so that none is an option of the compiler.
     paths = [_path(name, (folder, include)) for name in names]
     # -P: what a schema imports is not imported as Python.
@@ -144,7 +146,8 @@ def _compile(folder: Path, names: Sequence[str]) -> bytes:
         raise SchemaError(f"cannot be compiled within {_SECONDS} seconds") from error
     if result.returncode:
         said = next((line for line in result.stderr.splitlines() if _ROOT in line or ".proto:" in line), "")
-        raise SchemaError(f"is not a Protobuf schema that can be compiled: {_short(said) or 'protoc refuses it'}")
+        said = re.sub(rf"^.*{re.escape(_ROOT)}:", "line ", said)[:200]
+        raise SchemaError(f"is not a Protobuf schema that can be compiled: {said or 'protoc refuses it'}")
     return output.read_bytes()
 
 
@@ -154,16 +157,6 @@ def _path(name: str, folders: Sequence[Path]) -> str:
     if path is None:
         raise SchemaError(f"imports {name}, which is not known")
     return str(path)
-
-
-def _short(said: str) -> str:
-    return re.sub(rf"^.*{re.escape(_ROOT)}:", "line ", said)[:200]
-
-
-def _include() -> Path:
-    import grpc_tools
-
-    return Path(str(grpc_tools.__file__)).parent / "_proto"
 
 
 def _descriptor(content: str, name: str) -> Any:

@@ -244,7 +244,14 @@ def check_declaration(table: SourceTable) -> None:
     ingest = table.ingest
     if ingest is None:
         return
-    _check_types(table)
+    for column in table.columns:
+        if column.type is not None and normal_type(column.type) is None:
+            raise ProjectError(
+                f"column {column.name!r} of {table.name!r} has the unknown type {column.type!r}",
+                location=table.declared_at,
+                hint=nearest(column.type, ["int", "bigint", "double", "string", "boolean", "date", "timestamp"])
+                or "e.g. int, bigint, double, decimal(10,2), string, boolean, binary, date, timestamp",
+            )
     by = ingest.partition_by
     if by is None:
         return
@@ -258,14 +265,3 @@ def check_declaration(table: SourceTable) -> None:
         raise ProjectError(
             f"partition column of {table.name!r} needs its own name", location=table.declared_at, hint=hint
         )
-
-
-def _check_types(table: SourceTable) -> None:
-    for column in table.columns:
-        if column.type is not None and normal_type(column.type) is None:
-            raise ProjectError(
-                f"column {column.name!r} of {table.name!r} has the unknown type {column.type!r}",
-                location=table.declared_at,
-                hint=nearest(column.type, ["int", "bigint", "double", "string", "boolean", "date", "timestamp"])
-                or "e.g. int, bigint, double, decimal(10,2), string, boolean, binary, date, timestamp",
-            )

@@ -44,7 +44,12 @@ def discover(place: SourcePaths, keys: Mapping[SourceName, Sequence[str]]) -> So
     for source, key in sorted(fresh.items(), key=repr):
         name = _name(place, source, known)
         known[name] = {"origin": list(source), "key": [storable_name(column) for column in key]}
-    _note(place, known)
+    notes = folder(place.discovered)
+    path = f"{notes.path}/tables.json"
+    notes.fs.makedirs(notes.path, exist_ok=True)
+    with notes.fs.open(f"{path}.new", "wb") as file:
+        file.write(json.dumps(known, indent=1).encode())
+    notes.fs.mv(f"{path}.new", path)
     return with_discovered(place)
 
 
@@ -106,7 +111,9 @@ def _candidates(source: SourceName) -> Iterator[str]:
     >>> list(islice(_candidates(("db", "public", "t$")), 4))
     ['t_', 'public_t_', 'db_public_t_', 'db_public_t__2']
     """
-    database, schema, table = ("" if part is None else _safe(part) for part in source)
+    database, schema, table = (
+        "" if part is None else shorten_name(re.sub(r"\W", "_", part), MAX_NAME) for part in source
+    )
     names = [
         table,
         f"{schema}_{table}" if schema else f"{database}_{table}",
@@ -119,21 +126,8 @@ def _candidates(source: SourceName) -> Iterator[str]:
         number += 1
 
 
-def _safe(part: str) -> str:
-    return shorten_name(re.sub(r"\W", "_", part), MAX_NAME)
-
-
 def _read_notes(place: SourcePaths) -> Mapping[str, Mapping[str, object]]:
     notes = folder(place.discovered)
     data = read_notes(notes, "tables.json") if notes.exists("tables.json") else {}
     assert isinstance(data, dict)
     return data
-
-
-def _note(place: SourcePaths, known: Mapping[str, object]) -> None:
-    notes = folder(place.discovered)
-    path = f"{notes.path}/tables.json"
-    notes.fs.makedirs(notes.path, exist_ok=True)
-    with notes.fs.open(f"{path}.new", "wb") as file:
-        file.write(json.dumps(known, indent=1).encode())
-    notes.fs.mv(f"{path}.new", path)

@@ -87,6 +87,14 @@ class FileLog:
         return lines.join(F.broadcast(known), ["file", "block"]).withColumn("line", F.expr("seen + shift"))
 
 
+@dataclass(frozen=True)
+class SpoolLog(FileLog):
+    """The segments of a spool (`database.spool`): JSON has no tab of its own, one separates message and key."""
+
+    message: ClassVar[str] = "substring_index(value, '\\t', 1)"
+    key: ClassVar[str] = "if(contains(value, '\\t'), substring_index(value, '\\t', -1), null)"
+
+
 def line_columns(log: FileLog) -> dict[str, str]:
     """Spark SQL of columns of `LINE_COLUMNS` over a line's text (`value`), `file`, `modified` and `line`."""
     return {"log_key": log.key, "value": log.message, "position": FILE_POSITION, "logged_at": "modified"}

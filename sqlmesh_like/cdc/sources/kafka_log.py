@@ -51,7 +51,8 @@ class KafkaLog:
 
     def stream(self, spark: SparkSession, start: str | None) -> DataFrame | None:
         options = {**self._options(spark), **self._topics()}
-        options["startingOffsets"] = start or _offsets_text(self.settings.get("starting_offsets") or "earliest")
+        declared = self.settings.get("starting_offsets") or "earliest"
+        options["startingOffsets"] = start or (declared if isinstance(declared, str) else json.dumps(declared))
         if self.max_events:
             options["maxOffsetsPerTrigger"] = str(self.max_events)
         return spark.readStream.format("kafka").options(**options).load()
@@ -112,7 +113,13 @@ class KafkaLog:
         options = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
         # A dotted name that is not one of Spark's options is the client's, with its prefix `kafka.` left out.
         options = {name if _is_spark(name) else f"kafka.{name}": value for name, value in options.items()}
-        return {**_side_by_side(spark), **options, "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"])}
+        # Spark reads a partition in one task, and topics often have only one.
+        tasks = min(spark.sparkContext.defaultParallelism, _MAX_TASKS)
+        return {
+            "minPartitions": str(tasks),
+            **options,
+            "kafka.bootstrap.servers": str(self.settings["bootstrap_servers"]),
+        }
 
     def _topics(self) -> dict[str, str]:
         pattern = self.settings.get("topic_pattern")
@@ -137,18 +144,9 @@ def offsets_of(lines: Frame | None) -> Offsets:
     return Offsets(tuple(sorted(ranges)))
 
 
-def _side_by_side(spark: SparkSession) -> dict[str, str]:
-    """Options that split partitions among tasks: Spark uses one per partition, and topics often have only one."""
-    return {"minPartitions": str(min(spark.sparkContext.defaultParallelism, _MAX_TASKS))}
-
-
 def _is_spark(name: str) -> bool:
     """
     >>> _is_spark("kafka.security.protocol"), _is_spark("minPartitions"), _is_spark("security.protocol")
     (True, True, False)
     """
     return name.startswith("kafka.") or "." not in name
-
-
-def _offsets_text(offsets: object) -> str:
-    return offsets if isinstance(offsets, str) else json.dumps(offsets)

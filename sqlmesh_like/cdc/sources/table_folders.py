@@ -50,16 +50,12 @@ def possible_names(glob: str, file: str) -> list[FolderNames]:
     folders, (_, _, inside) = file.split("/")[:-1], file.partition(f"{base}/")
     below = inside.split("/")[:-1]
     usual = (below[0], below[1]) if len(below) > 1 else _last_two(folders)
-    named = _without_partitions(folders)
-    first = [usual] if len(named) == len(folders) else [_last_two(named), usual]
-    return list(dict.fromkeys((*first, *pairwise(below))))
-
-
-def _without_partitions(folders: list[str]) -> list[str]:
     end = len(folders)
     while end and _PARTITION_FOLDER.fullmatch(folders[end - 1]):
         end -= 1
-    return folders[:end]
+    named = folders[:end]
+    first = [usual] if len(named) == len(folders) else [_last_two(named), usual]
+    return list(dict.fromkeys((*first, *pairwise(below))))
 
 
 def _last_two(folders: list[str]) -> FolderNames:

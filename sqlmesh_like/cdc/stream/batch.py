@@ -276,22 +276,13 @@ def short(error: Exception) -> str:
     """An error in one line: the innermost cause of a Java stack; NodeErrors in full; a second line: what to do."""
     if isinstance(error, NodeError):
         return str(error)
-    if not _is_of_spark(error):
+    # Not of Spark or its JVM, which need not be imported to tell.
+    if not type(error).__module__.startswith(("pyspark.", "py4j.")):
         known = remedy(error, "sml ingest")
         return f"{error}\n  {known}" if known else f"unexpected {type(error).__name__}: {error}"[:500]
-    said = _innermost_cause(error)
+    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+    # Py4J's first line says only which method failed.
+    lines = (str(error).strip().splitlines() or [type(error).__name__])[:2]
+    said = (causes[-1].removeprefix("Caused by: ") if causes else " ".join(line.strip(": ") for line in lines))[:500]
     known = remedy(said, "sml ingest")
     return f"{said}\n  {known}" if known else said
-
-
-def _is_of_spark(error: Exception) -> bool:
-    """Whether Spark or its JVM raised it. Without importing these: then they could not have."""
-    return type(error).__module__.startswith(("pyspark.", "py4j."))
-
-
-def _innermost_cause(error: Exception) -> str:
-    causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    # Py4J's first line says only which method failed.
-    said = causes[-1].removeprefix("Caused by: ") if causes else " ".join(line.strip(": ") for line in lines[:2])
-    return said[:500]

@@ -17,7 +17,6 @@ from urllib.parse import unquote
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.decode.repeated_schemas import NO_SCHEMAS, RepeatedSchemas, repeated_schemas
-from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS, FILE_ROWS
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.registry.schema_registry import SchemaRegistry
@@ -25,22 +24,22 @@ from sqlmesh_like.cdc.report import IngestReport, TableReport, by_table
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import note, tables_behind
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
-from sqlmesh_like.cdc.sources.database.spool import SEGMENT_EVENTS, number_of, spool_of
-from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
+from sqlmesh_like.cdc.sources.database.spool import number_of
 from sqlmesh_like.cdc.sources.discover import with_discovered
-from sqlmesh_like.cdc.sources.event_log import Log, LogLines
-from sqlmesh_like.cdc.sources.file_log import FileLog
+from sqlmesh_like.cdc.sources.event_log import LogLines
+from sqlmesh_like.cdc.sources.file_log import FileLog, SpoolLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.sources.offset_range import Files
-from sqlmesh_like.cdc.sources.parquet_log import CsvLog, ParquetLog
+from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.query_log import events_in
 from sqlmesh_like.cdc.sources.skipped_tables import forget_skipped, note_skipped
-from sqlmesh_like.cdc.sources.source_check import check_source, files_glob, is_csv
+from sqlmesh_like.cdc.sources.source_check import check_source
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.sources.table_folders import FolderNames, also_possible
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.stream.small_batches import take_small_batches
+from sqlmesh_like.cdc.stream.source_log import event_log_of
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
@@ -56,9 +55,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.2
-_EVENTS_OF_A_BATCH = 500_000
-"""Of a database: the first batches are all of its rows."""
-
 FEWEST_EVENTS = 20_000
 """Of a batch in which it is looked for schemas that messages repeat."""
 
@@ -344,7 +340,18 @@ class IngestRun:
 
     def _add(self, batch: BatchReport, discovered: tuple[TableName, ...] = ()) -> None:
         note_last_commits(self.place, [each.table for each in batch.tables if not each.error])
-        report = replace(_report(self.place, batch), discovered=discovered)
+        report = IngestReport(
+            source=self.place.source.name,
+            tables=_in_order(self.place, batch.tables),
+            batches=1,
+            events=batch.events,
+            skipped=batch.skipped,
+            dead_letters=batch.dead_letters,
+            dead_letter_table=self.place.dead_letters,
+            seconds=batch.seconds,
+            first_dead_letter=batch.first_dead_letter,
+            discovered=discovered,
+        )
         self.ingested = self.ingested.plus(report)
         if self.on_batch is not None:
             # In a run that ends, the events of a table may yet come in a later batch.
@@ -365,38 +372,7 @@ class IngestRun:
         return replace(self.ingested, tables=tables, dead_letter_table=self.place.dead_letters, unmatched=unmatched)
 
 
-def _report(place: SourcePaths, batch: BatchReport) -> IngestReport:
-    return IngestReport(
-        source=place.source.name,
-        tables=_in_order(place, batch.tables),
-        batches=1,
-        events=batch.events,
-        skipped=batch.skipped,
-        dead_letters=batch.dead_letters,
-        dead_letter_table=place.dead_letters,
-        seconds=batch.seconds,
-        first_dead_letter=batch.first_dead_letter,
-    )
-
-
 def _in_order(place: SourcePaths, reports: Iterable[TableReport]) -> tuple[TableReport, ...]:
     """One report for each table, in the order of the source's declaration."""
     tables = by_table(reports)
     return tuple(tables[table.table] for table in place.source.tables if table.table in tables)
-
-
-def event_log_of(project: ParsedProject, target: Target, source: Source) -> Log:
-    """The log that a checked source reads."""
-    ingest = source.ingest
-    assert ingest is not None
-    if ingest.database is not None:
-        files = max(1, (ingest.max_events_per_batch or _EVENTS_OF_A_BATCH) // SEGMENT_EVENTS)
-        return SpoolLog(spool_of(SourcePaths(target, source)).glob, files, source.tables)
-    if ingest.files is None:
-        return KafkaLog(ingest.kafka or {}, ingest.max_events_per_batch)
-    glob = files_glob(project, ingest.files)
-    layout = FILE_ROWS.get(ingest.format)
-    if layout is not None and is_csv(glob):
-        return CsvLog(glob, ingest.max_files_per_batch, source.tables, ingest.csv, FILE_OPERATIONS[layout])
-    kind = ParquetLog if layout is not None and glob.endswith(".parquet") else FileLog  # JSON is read as lines
-    return kind(glob, ingest.max_files_per_batch, source.tables)

@@ -20,9 +20,8 @@ from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import tables_behind
-from sqlmesh_like.cdc.sources.database.spool_log import SpoolLog
 from sqlmesh_like.cdc.sources.event_log import ExtentOf
-from sqlmesh_like.cdc.sources.file_log import FileLog
+from sqlmesh_like.cdc.sources.file_log import FileLog, SpoolLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.stream import kafka_messages
 from sqlmesh_like.cdc.stream.kafka_batches import KafkaBatches

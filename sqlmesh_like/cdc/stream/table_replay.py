@@ -28,7 +28,6 @@ from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.query_log import QueryLog, read_query_log
 from sqlmesh_like.cdc.sources.route import route
 from sqlmesh_like.cdc.sources.skipped_tables import SkippedTable, forget_skipped, skipped_tables
-from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.tables.last_commits import WentBack, note_replayed, tables_that_went_back, was_restarted
 from sqlmesh_like.errors import IngestError
@@ -69,7 +68,10 @@ def _missing(context: IngestContext, query: QueryLog | None, lost: WentBack) -> 
     position = table_position(Timeline(place.table_uri(lost.table)))
     try:
         if lost.lacks_dead_letters or position.query is None:
-            position = _beginning(place, query, position)
+            # All that the query has read, unless the table had other events as well.
+            if was_restarted(place) or position.query not in (None, query.query):
+                raise IngestError("it lacks events from before the source was last read from another start")
+            position = TablePosition()
         return _batches_after(context, query, position)
     except IngestError as error:
         raise lost.error(error.message) from error
@@ -128,13 +130,6 @@ def _batches_since(
     # A table that had other events of these batches must not take them for those that it has.
     digest = hashlib.sha256(what.encode()).hexdigest()[:8]
     return [replace(mark, query=f"{mark.query}{AGAIN}{digest}") for mark in marks]
-
-
-def _beginning(place: SourcePaths, query: QueryLog, position: TablePosition) -> TablePosition:
-    """The position before all that the query has read. Raises IngestError where the table had other events as well."""
-    if was_restarted(place) or position.query not in (None, query.query):
-        raise IngestError("it lacks events from before the source was last read from another start")
-    return TablePosition()
 
 
 def _log_path(uri: str) -> str:

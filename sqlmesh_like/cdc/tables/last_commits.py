@@ -141,7 +141,8 @@ def _lost_commit(timeline: Timeline, expected: str) -> str | None:
         return f"it has no commit, and had {expected}"
     if not _is_there(timeline, expected):
         batch = timeline.extra(STATE_PREFIX + MARKER_KEY)
-        return f"commit {expected} is gone, its newest one is {newest.instant.frontier}" + _of(batch)
+        events = "" if batch is None else f", with events up to {json.loads(batch).get('offsets')}"
+        return f"commit {expected} is gone, its newest one is {newest.instant.frontier}{events}"
     return None
 
 
@@ -159,10 +160,6 @@ def _is_there(timeline: Timeline, frontier: str) -> bool:
     if timeline.holds(frontier) or not timeline.commit_instants:
         return timeline.holds(frontier)
     return timeline.is_archived and frontier.split("_")[0] < timeline.commit_instants[0].requested
-
-
-def _of(batch: str | None) -> str:
-    return "" if batch is None else f", with events up to {json.loads(batch).get('offsets')}"
 
 
 def _read_frontiers(place: SourcePaths, name: str) -> dict[str, str]:

@@ -31,7 +31,9 @@ def letters_of_keys(
     timeline = Timeline(uri)
     if timeline.frontier is None or table.ingest is None:
         return []
-    patterns = [_pattern(table.ingest.primary_key, key) for key in keys]
+    # Of each key the values of its columns in JSON, which may itself be a text in JSON.
+    names = table.ingest.primary_key
+    patterns = [[_member(name, value) for name, value in zip(names, key, strict=True)] for key in keys]
     values = {*record_keys, *(part for key in keys for part in key)}
     searched = [_key_pattern(text, is_value=text in values) for text in texts]
     result = []
@@ -41,7 +43,9 @@ def letters_of_keys(
         for row in rows.to_pylist():
             text = f"{row['text'] or ''}\n{(row['raw'] or b'').decode(errors='replace')}"
             is_ours = row["table_name"] == table.name or (row["table_name"] is None and table.ingest.table in text)
-            is_named = is_ours and (row["row_key"] in record_keys or any(_names(text, each) for each in patterns))
+            is_named = is_ours and (
+                row["row_key"] in record_keys or any(all(value.search(text) for value in key) for key in patterns)
+            )
             if is_named or any(each.search(text) for each in searched):
                 result.append(row[KEY])
     return result
@@ -55,11 +59,6 @@ def _key_pattern(text: str, *, is_value: bool) -> re.Pattern[str]:
     """
     spelt = "|".join(re.escape(each) for each in (text, json.dumps(text)[1:-1]))
     return re.compile(rf"(?<![\w.@+-])(?:{spelt})(?![\w.@+-])" if is_value else spelt)
-
-
-def _pattern(names: Sequence[str], key: Sequence[str]) -> list[re.Pattern[str]]:
-    """For each column of the key, its value in JSON, which may itself be a text in JSON."""
-    return [_member(name, value) for name, value in zip(names, key, strict=True)]
 
 
 def _member(name: str, value: str) -> re.Pattern[str]:
@@ -85,7 +84,3 @@ def _in_events(column: str) -> str:
     own = re.sub(r'^(\[\^"a-zA-Z0-9\])(?=\d)', r"\1?", "".join(texts))
     in_ascii = re.escape(json.dumps(column)[1:-1])
     return f"{own}|{re.escape(column)}|{in_ascii}"
-
-
-def _names(text: str, pattern: Sequence[re.Pattern[str]]) -> bool:
-    return all(each.search(text) for each in pattern)

@@ -22,7 +22,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, Column
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _COMPARABLE = {"int", "bigint", "string"}
 """Types whose values Python and Parquet's statistics compare alike; Python has no dates after the year 9999."""
@@ -97,21 +97,16 @@ def joined_rows(decoded: Decoded, uri: str, versions: Frame, *, is_ranked: bool,
     """The stored rows of the `versions` that do not say where these are (`again`: of all), by a join in Spark."""
     keys = (versions if again else versions.where("lacks_before_position")).select(KEY).distinct()
     spark = in_spark(versions, "stored rows that only Spark looks up").sparkSession
-    stored = _stored_rows(spark, uri, hidden=is_ranked)
-    stored = stored if again else _within_ranges(stored, decoded.events, decoded.layout)
-    text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
-    return frame_query(text, stored=stored, keys=keys)
-
-
-def _stored_rows(spark: SparkSession, uri: str, *, hidden: bool) -> DataFrame:
-    """All rows of a table (`hidden`: with hidden columns), from the files in its timeline: Hudi would list folders."""
     from sqlmesh_like.spark.change_feed.change_feed import change_feed
 
     timeline = Timeline(uri)
-    newest = timeline.newest_readable
-    if newest is None:
-        return spark.read.format("hudi").load(uri)
-    return change_feed(spark, timeline).current(newest, hidden=hidden)
+    if (newest := timeline.newest_readable) is None:
+        stored = spark.read.format("hudi").load(uri)
+    else:  # from the files in its timeline: Hudi would list folders
+        stored = change_feed(spark, timeline).current(newest, hidden=is_ranked)
+    stored = stored if again else _within_ranges(stored, decoded.events, decoded.layout)
+    text = f"select * from {{stored}} left semi join {{keys}} using ({KEY})"
+    return frame_query(text, stored=stored, keys=keys)
 
 
 def _within_ranges(stored: DataFrame, events: Frame, layout: OdsLayout) -> DataFrame:

@@ -217,7 +217,9 @@ def _decisions(
     is_settled = not is_looked_up or (looked_up is not None and looked_up.are_as_named)
     if is_settled and floors is None and not _are_netted(decoded):
         return None, False
-    versions = _versions(decoded)
+    versions = frame_query(
+        merge_sql.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0), events=decoded.good
+    )
     if decoded.truncates:
         versions = _add_truncates(decoded, uri, versions, in_order=in_order)
     inputs: dict[str, Frame] = {"versions": versions}
@@ -252,11 +254,6 @@ def _position(decoded: Decoded) -> str:
 def _are_netted(decoded: Decoded) -> bool:
     """Whether a key may have several versions; else each event is a decision, and the event counts suffice."""
     return decoded.counts.of_a_key > 1 or decoded.counts.rekeyed > 0 or bool(decoded.truncates)
-
-
-def _versions(decoded: Decoded) -> Frame:
-    text = merge_sql.versions(decoded.layout, with_rekeyed=decoded.counts.rekeyed > 0)
-    return frame_query(text, events=decoded.good)
 
 
 def _counted_before(decoded: Decoded) -> tuple[TableReport, int]:

@@ -13,7 +13,6 @@ from sqlmesh_like.cli.orphans import orphans_table, report_left_alone, require_u
 from sqlmesh_like.cli.printing.question import confirm
 from sqlmesh_like.cli.printing.writer import echo
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.project.nodes import Target
 
 
 @click.command("clean")
@@ -56,8 +55,10 @@ def _clean_orphans(flags: Flags, *, yes: bool) -> int:
     def on_dropped(orphan: Orphan) -> None:
         dropped.append(orphan)
         output.line(f"Dropped {orphan.table}")
-        if entry := _catalog_entry(loaded.target, orphan):
-            output.line(entry, "warn")
+        catalog = loaded.target.catalog
+        if catalog != "none":  # only Hudi's sync tool writes it
+            sql = f"DROP TABLE {orphan.table.sql()}"
+            output.line(f"warning: its entry in the {catalog} catalog stays: run {sql} there", "warn")
 
     drop_orphans(loaded, orphans.tables, on_dropped)
     for orphan in orphans.tables:
@@ -74,10 +75,3 @@ def _is_confirmed(orphans: tuple[Orphan, ...]) -> bool:
     question = f"{warning * bool(snapshots)}Drop {len(orphans)} table{'s' * (len(orphans) != 1)}?"
     hint = "add --yes to drop these tables; `sml ls --orphans` only lists them"
     return confirm(question, "there is no terminal to ask on, and nothing was dropped", hint)
-
-
-def _catalog_entry(target: Target, orphan: Orphan) -> str | None:
-    """What is left to do in the target's catalog, which only Hudi's sync tool writes; None without a catalog."""
-    if target.catalog == "none":
-        return None
-    return f"warning: its entry in the {target.catalog} catalog stays: run DROP TABLE {orphan.table.sql()} there"

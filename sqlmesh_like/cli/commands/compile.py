@@ -15,7 +15,6 @@ from sqlmesh_like.cli.printing.writer import echo, echo_sql
 from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.errors import SeveralErrors, SmlError
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
-from sqlmesh_like.render.rendered import RenderedModel
 from sqlmesh_like.render.renderer import render_inline
 
 
@@ -39,10 +38,6 @@ def command(flags: Flags, no_check: bool, form: str, inline: str | None) -> int:
         for warning in _compile(flags, no_check):
             make_output(flags, sys.stderr).line(f"warning: {from_type_warning(warning)}", "warn")
         return 0
-    return _compile_for_ci(flags, no_check, form)
-
-
-def _compile_for_ci(flags: Flags, no_check: bool, form: str) -> int:
     code = 0
     try:
         warnings = _compile(replace(flags, quiet=True), no_check, prints=False)
@@ -60,19 +55,15 @@ def _compile(flags: Flags, no_check: bool, *, prints: bool = True) -> tuple[Type
     rendered, output = compiled.rendered, make_output(flags)
     if flags.select and prints:
         for model in (*rendered.models, *rendered.analyses):
-            _print(model)
+            echo(f"-- {escape_line(model.name)}: {escape_line(model.path)}")
+            echo_sql(model.sql.strip())
+            if model.incremental_sql is not None:
+                echo(f"\n-- {escape_line(model.name)}: where the table exists (is_incremental() is true)")
+                echo_sql(model.incremental_sql.strip())
+            echo()
     if asking := ", ".join(model.name for model in compiled.asking):
         output.line(f"{asking} ask the lake while they are rendered: their SQL is final, and checked, in a run")
     folder = f"{loaded.project.target_path}/compiled/{loaded.project.name}"
     counted = f"{len(rendered.models)} models and {len(rendered.tests)} tests"
     output.line(f"Compiled {counted}; wrote {compiled.files} files to {folder}")
     return compiled.warnings
-
-
-def _print(model: RenderedModel) -> None:
-    echo(f"-- {escape_line(model.name)}: {escape_line(model.path)}")
-    echo_sql(model.sql.strip())
-    if model.incremental_sql is not None:
-        echo(f"\n-- {escape_line(model.name)}: where the table exists (is_incremental() is true)")
-        echo_sql(model.incremental_sql.strip())
-    echo()

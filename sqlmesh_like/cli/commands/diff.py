@@ -43,7 +43,14 @@ def command(flags: Flags, model: str | None, output: str, limit: int) -> int:
     are added and removed, and of changed cells. Starts no JVM.
     """
     if flags.environment is not None:
-        return _diff_rows(flags, flags.environment, model, output, limit)
+        if model is None:
+            raise UsageError("name a model to compare", hint=f"sml diff -e {flags.environment} MODEL")
+        compared = diff_environment(open_project(flags), flags.environment, model, limit)
+        if output == "json":
+            echo_json(difference_entry(compared), indent=2)
+        else:
+            echo("\n".join(difference_lines(compared)))
+        return 0
     if model is not None:
         raise UsageError(f"{model}: a model is compared in an environment", hint="sml diff -e NAME MODEL, or -s MODEL")
     require_state(flags)
@@ -52,17 +59,6 @@ def command(flags: Flags, model: str | None, output: str, limit: int) -> int:
         echo_json({"state": str(flags.state), **asdict(diff)}, indent=2)
     else:
         echo("\n".join(_text(diff.changes, diff.touched)))
-    return 0
-
-
-def _diff_rows(flags: Flags, name: str, model: str | None, output: str, limit: int) -> int:
-    if model is None:
-        raise UsageError("name a model to compare", hint=f"sml diff -e {name} MODEL")
-    diff = diff_environment(open_project(flags), name, model, limit)
-    if output == "json":
-        echo_json(difference_entry(diff), indent=2)
-    else:
-        echo("\n".join(difference_lines(diff)))
     return 0
 
 

@@ -45,7 +45,11 @@ def command(flags: Flags, output: str, yes: bool) -> int:
         echo_styled(plan_tree(each.plan.planned, each.plan.route), color=color)
     if plan.tables:
         echo_styled(plan_summary(each.plan.planned for each in plan.tables), color=color)
-    echo("\n".join(_summary(plan)))
+    lines = [f"nothing differs from production: {plan.name} needs no table"] if not plan.tables else []
+    for words, tables in (("read from production", plan.read), ("production's again, or gone: removed", plan.leaving)):
+        if tables:
+            lines.append(f"{words}: {', '.join(map(str, tables))}")
+    echo("\n".join(lines))
     if not _has_work(plan):
         return 0
     if yes or (sys.stdin.isatty() and confirm(f"Make this in {name}?", "", "")):
@@ -77,11 +81,3 @@ def _cost(each: PlannedTable) -> str:
     at_most = "at most " if cost.is_bound else ""
     read, rewritten = size(cost.read), size(cost.rewritten)
     return f"  reads {at_most}{read}, rewrites {at_most}{rewritten}; built anew it would read {size(cost.rebuild)}"
-
-
-def _summary(plan: EnvironmentPlan) -> list[str]:
-    lines = [f"nothing differs from production: {plan.name} needs no table"] if not plan.tables else []
-    for words, tables in (("read from production", plan.read), ("production's again, or gone: removed", plan.leaving)):
-        if tables:
-            lines.append(f"{words}: {', '.join(map(str, tables))}")
-    return lines

@@ -50,22 +50,18 @@ def _lines(rollback: Rollback, *, done: bool) -> Iterator[str]:
     for service in rollback.interrupted:
         yield f"  {service}, which did not complete, {'was' if done else 'is'} taken off"
     if count:
-        yield from _effects(rollback)
+        if rollback.replayed is not None:
+            batches = f"{rollback.replayed} batch{'es' * (rollback.replayed != 1)}"
+            yield f"  the next `sml ingest` reads {batches} of its source again"
+        elif rollback.is_snapshot:
+            yield "  versions of rows that only these commits had are nowhere else"
+        elif rollback.place.unique_id.kind == "seed":
+            yield "  the next `sml seed` loads its file again"
+        else:
+            yield "  the next `sml run` brings it up to its inputs again"
+        if rollback.is_published:
+            yield "  where it is published it is sent whole"
+        for unique_id, effect in rollback.effects.items():
+            yield f"  {unique_id} {_EFFECTS[effect]}"
     if not done:
         yield "Nothing was changed; add --yes to do it"
-
-
-def _effects(rollback: Rollback) -> Iterator[str]:
-    if rollback.replayed is not None:
-        batches = f"{rollback.replayed} batch{'es' * (rollback.replayed != 1)}"
-        yield f"  the next `sml ingest` reads {batches} of its source again"
-    elif rollback.is_snapshot:
-        yield "  versions of rows that only these commits had are nowhere else"
-    elif rollback.place.unique_id.kind == "seed":
-        yield "  the next `sml seed` loads its file again"
-    else:
-        yield "  the next `sml run` brings it up to its inputs again"
-    if rollback.is_published:
-        yield "  where it is published it is sent whole"
-    for unique_id, effect in rollback.effects.items():
-        yield f"  {unique_id} {_EFFECTS[effect]}"

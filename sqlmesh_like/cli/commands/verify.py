@@ -20,7 +20,7 @@ from sqlmesh_like.app.operations.verification.table_verification import (
     new_sample,
     verify_tables,
 )
-from sqlmesh_like.cdc.sources.database.comparison.differences import DifferentRow, TableComparison
+from sqlmesh_like.cdc.sources.database.comparison.differences import TableComparison
 from sqlmesh_like.cdc.sources.database.comparison.repair import why_not_repaired
 from sqlmesh_like.cdc.sources.database.comparison.table_comparison import ComparisonRequest
 from sqlmesh_like.cli.context import make_output, open_project
@@ -141,7 +141,10 @@ def _verify_models(loaded: Loaded, output: Output, limit: int, sample: Sample | 
 
 
 def _print_source(output: Output, number: int, total: int, result: TableComparison) -> None:
-    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows{_left_out(result)})"
+    # How many columns the closing line of a table is not about.
+    missing = len(result.uncompared)
+    left_out = f", without {missing} column{'s' if missing > 1 else ''}" if missing else ""
+    counted = f" ({'a sample of ' if result.sampled else ''}{result.rows} rows{left_out})"
     step = LogStep(number, total, "source", f"source {result.table.table}{counted if result.error is None else ''}")
     count = len(result.uncompared) if result.status == "warn" else result.different
     output.test_result(step, result.status, count, result.seconds)
@@ -161,15 +164,17 @@ def _print_source(output: Output, number: int, total: int, result: TableComparis
         output.line(f"  not compared: {', '.join(map(str, result.uncompared))}", level)
 
 
-def _left_out(result: TableComparison) -> str:
-    """How many columns the closing line of a table is not about."""
-    count = len(result.uncompared)
-    return f", without {count} column{'s' if count > 1 else ''}" if count else ""
-
-
 def _source_lines(result: TableComparison) -> Iterator[str]:
     for row in result.examples:
-        yield from _row_lines(row)
+        if row.only is not None:
+            yield f"  {row.key}: only in the {row.only}"
+        elif row.columns:
+            for column in row.columns:
+                yield f"  {row.key}: {column.name} is {column.database} in the database, {column.lake} in the lake"
+        elif row.copies == 1:
+            yield f"  {row.key}: differed when it was compared; its shown values are the same now"
+        if row.copies > 1:
+            yield f"  {row.key}: {row.copies} rows in the lake"
     if result.different > len(result.examples):
         yield f"  … and {result.different - len(result.examples)} more rows"
     if result.left:
@@ -177,18 +182,6 @@ def _source_lines(result: TableComparison) -> Iterator[str]:
     if result.status == "fail":
         source = result.table.source_name
         yield f"  read these rows again: sml verify -s source:{source} --repair"
-
-
-def _row_lines(row: DifferentRow) -> Iterator[str]:
-    if row.only is not None:
-        yield f"  {row.key}: only in the {row.only}"
-    elif row.columns:
-        for column in row.columns:
-            yield f"  {row.key}: {column.name} is {column.database} in the database, {column.lake} in the lake"
-    elif row.copies == 1:
-        yield f"  {row.key}: differed when it was compared; its shown values are the same now"
-    if row.copies > 1:
-        yield f"  {row.key}: {row.copies} rows in the lake"
 
 
 def _print(output: Output, number: int, total: int, result: Verification) -> None:

@@ -84,8 +84,6 @@ def _source_tables(loaded: Loaded) -> Iterator[SourceTable]:
 
 def _macros(file: MacroFile) -> Iterator[Declaration]:
     for match in _MACRO.finditer(file.raw):
-        line = file.raw.count("\n", 0, match.start(1)) + 1
-        column = match.start(1) - file.raw.rfind("\n", 0, match.start(1))
         call = f"{match[1]}({' '.join(match[2].split())})"
         name = match[1] if file.package is None else f"{file.package}.{match[1]}"
-        yield Declaration(name, "macro", Location(file.path, line, column), description=f"`{call}`")
+        yield Declaration(name, "macro", Location.at(file.path, file.raw, match.start(1)), description=f"`{call}`")

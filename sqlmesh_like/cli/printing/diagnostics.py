@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -77,7 +77,8 @@ def print_findings(findings: Sequence[Diagnostic], form: str) -> None:
 
 def _annotation(diagnostic: Diagnostic) -> str:
     parts = {"file": diagnostic.path, "line": diagnostic.line, "col": diagnostic.column, "title": diagnostic.rule}
-    shown = ",".join(f"{key}={_property(str(value))}" for key, value in parts.items() if value)
+    escaped = {key: _data(str(value)).replace(":", "%3A").replace(",", "%2C") for key, value in parts.items() if value}
+    shown = ",".join(f"{key}={value}" for key, value in escaped.items())
     text = f"{diagnostic.message}\n{diagnostic.hint}" if diagnostic.hint else diagnostic.message
     return f"::{diagnostic.level} {shown}::{_data(text)}"
 
@@ -86,21 +87,9 @@ def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
 def _sarif(findings: Sequence[Diagnostic]) -> dict[str, object]:
     rules = [{"id": rule} for rule in sorted({diagnostic.rule for diagnostic in findings})]
     driver = {"name": "sml", "version": __version__, "rules": rules}
-    return {
-        "$schema": _SARIF,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": _results(findings)}],
-    }
-
-
-def _results(findings: Iterable[Diagnostic]) -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
     for diagnostic in findings:
         region = {
@@ -111,4 +100,8 @@ def _results(findings: Iterable[Diagnostic]) -> list[dict[str, object]]:
         text = f"{diagnostic.message} ({diagnostic.hint})" if diagnostic.hint else diagnostic.message
         result: dict[str, object] = {"ruleId": diagnostic.rule, "level": diagnostic.level, "message": {"text": text}}
         results.append({**result, "locations": [{"physicalLocation": physical}]} if diagnostic.path else result)
-    return results
+    return {
+        "$schema": _SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }

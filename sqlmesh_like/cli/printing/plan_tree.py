@@ -49,13 +49,17 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
     aggregates = compiled.advised.aggregates
     verdict_reasons = {verdict.reason for verdict in aggregates}
     reasons = [reason for reason in compiled.advised.reasons if reason not in verdict_reasons]
+    because = ""
+    if plan.reasons != compiled.classification.reasons and plan.reasons:
+        because = escape_line(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
+    refused = " – refused by refresh: strict" if plan.is_refused else ""
     branches = [
         Branch("because", rows=tuple(_reason(plan, reason) for reason in dict.fromkeys(reasons))),
         Branch("aggregates", rows=tuple(_aggregate(plan, verdict) for verdict in aggregates)),
         Branch("reads", rows=tuple((escape_line(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
-        Branch("next run", f"{_color_word(plan.strategy)}{_refusal(plan)}{_because(plan)}"),
+        Branch("next run", f"{_color_word(plan.strategy)}{refused}{because}"),
     ]
     head = f"{style_text(str(compiled.model.table), bold=True)}  {_color_word(compiled.classification.strategy)}"
     return "\n".join([head, *_lines([branch for branch in branches if branch.text or branch.rows]), ""])
@@ -172,16 +176,6 @@ def _work(work: WorkEstimate) -> str:
 def _hint(reason: Reason) -> str:
     """Return what has been tried and makes the plan cheaper, empty if nothing has."""
     return f" ({reason.hint})" if reason.hint else ""
-
-
-def _refusal(plan: PlannedModel) -> str:
-    return " – refused by refresh: strict" if plan.is_refused else ""
-
-
-def _because(plan: PlannedModel) -> str:
-    if plan.reasons == plan.compiled.classification.reasons or not plan.reasons:
-        return ""
-    return escape_line(": " + "; ".join(f"{reason.rule} {reason.message}" for reason in plan.reasons))
 
 
 def _place(plan: PlannedModel, reason: Reason) -> str:

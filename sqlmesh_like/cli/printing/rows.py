@@ -38,6 +38,9 @@ def _csv_line(values: list[str]) -> str:
     return text.getvalue().removesuffix("\r\n") + "\n"
 
 
+_NUMBERS = ("int", "bigint", "smallint", "tinyint", "double", "float", "decimal")
+
+
 def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
     """Return a table with lines of at most `width` characters; NULL and control characters are made visible."""
     from rich.console import Console  # a run that prints no rows need not import it
@@ -46,7 +49,9 @@ def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
     table = Table(title=title, title_justify="left")
     for column in rows.schema:
         table.add_column(
-            escape_line(column.name), justify="right" if _is_number(column.type) else "left", overflow="fold"
+            escape_line(column.name),
+            justify="right" if (column.type or "").startswith(_NUMBERS) else "left",
+            overflow="fold",
         )
     for row in rows.rows:
         table.add_row(*["NULL" if value is None else escape_line(flat(value)) for value in row])
@@ -54,7 +59,3 @@ def as_table(rows: Rows, title: str | None = None, width: int = 200) -> str:
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in str(text).splitlines())
-
-
-def _is_number(type_: str | None) -> bool:
-    return (type_ or "").startswith(("int", "bigint", "smallint", "tinyint", "double", "float", "decimal"))

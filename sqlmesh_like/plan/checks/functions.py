@@ -42,7 +42,12 @@ def check_functions(functions: Iterable[RenderedFunction]) -> None:
 
 
 def _check_expression(function: RenderedFunction) -> None:
-    declared, query = function.function, _query(function)
+    declared = function.function
+    arguments = InputRef(declared.unique_id, _ARGUMENTS, "source")
+    query = RenderedModel(
+        declared.unique_id, declared.name, declared.path, declared.raw_sql, function.query.compiled,
+        ModelConfig(materialized="view"), TableName("", declared.name), (arguments,), function.query,
+    )  # fmt: skip
     with nesting_errors(declared.path):
         tree = parse(query)
         for node in tree.walk():
@@ -52,15 +57,6 @@ def _check_expression(function: RenderedFunction) -> None:
                 raise SqlError(f"function {declared.name!r} {fault[0]}", location=place, hint=fault[1])
         schema = tuple(Column(one.name, normalize(one.type)) for one in declared.arguments)
         analyze(query, {ref.unique_id: schema for ref in query.inputs}, {})
-
-
-def _query(function: RenderedFunction) -> RenderedModel:
-    declared = function.function
-    arguments = InputRef(declared.unique_id, _ARGUMENTS, "source")
-    return RenderedModel(
-        declared.unique_id, declared.name, declared.path, declared.raw_sql, function.query.compiled,
-        ModelConfig(materialized="view"), TableName("", declared.name), (arguments,), function.query,
-    )  # fmt: skip
 
 
 def _fault(node: exp.Expr, function: RenderedFunction) -> tuple[str, str] | None:

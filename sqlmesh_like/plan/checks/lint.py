@@ -142,7 +142,12 @@ def _unread_columns(query: _Query) -> Iterator[tuple[str, exp.Expr]]:
         return
     scopes = list(traverse_scope(query.typed))
     read = {table.name.lower() for table in query.tree.find_all(exp.Table) if not table.db}
-    named = {(source, column.name.lower()) for scope in scopes for source, column in _reads(scope)}
+    named = {
+        (id(source), column.name.lower())
+        for scope in scopes
+        for column in scope.columns
+        if isinstance(source := scope.sources.get(column.table), Scope)
+    }
     for scope in scopes:
         if not isinstance(scope.expression, exp.Select) or not isinstance(scope.expression.parent, exp.CTE):
             continue
@@ -167,13 +172,6 @@ def _missing_described_columns(query: _Query) -> Iterator[tuple[str, Location]]:
         if name not in map(str.lower, names):
             hint = nearest(name, names) or f"its columns: {', '.join(names)}"
             yield f"the query has no column {name!r}, which is described here ({hint})", place
-
-
-def _reads(scope: Scope) -> Iterator[tuple[int, exp.Column]]:
-    for column in scope.columns:
-        source = scope.sources.get(column.table)
-        if isinstance(source, Scope):
-            yield id(source), column
 
 
 def _family(node: exp.Expr) -> str | None:

@@ -18,7 +18,7 @@ from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
 from sqlmesh_like.plan.edits.edited_query import edit_between, program_strategy
 from sqlmesh_like.plan.edits.outline import Edit, edit_of
 from sqlmesh_like.plan.edits.recorded_query import query_before
-from sqlmesh_like.plan.history import AS_WRITTEN, History, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import AS_WRITTEN, History, TableState, Volume
 from sqlmesh_like.render.rendered import InputRef
 
 _COMPARABLE = frozenset(("HIS002", "HIS003", "HIS005"))
@@ -139,12 +139,8 @@ def _is_comparable(compiled: CompiledModel, target: TableState) -> bool:
     if compiled.classification.strategy == "full_refresh" or compiled.table.build is None:
         return False
     is_laid_out_alike = record.partition_by == config.partition_by and target.kind == config.table_type
-    return is_laid_out_alike and _has_key_of(record, config.unique_key)
-
-
-def _has_key_of(record: TableRecord, unique_key: tuple[str, ...]) -> bool:
-    """Whether the stored rows were found to be unique by this key: those that stay are not looked at again."""
-    return record.parts.get("unique_key", "") == ",".join(unique_key)
+    # Whether the stored rows were found to be unique by this key: those that stay are not looked at again.
+    return is_laid_out_alike and record.parts.get("unique_key", "") == ",".join(config.unique_key)
 
 
 def _has_columns(compiled: CompiledModel, target: TableState) -> bool:

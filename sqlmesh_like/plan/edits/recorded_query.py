@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -71,7 +71,12 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
         stored = json.loads(zlib.decompress(base64.b85decode(record.query)))
         sql, read = str(stored["sql"]), {n: _schema(columns) for n, columns in stored["read"].items()}
         gone = {name: schema for name, schema in read.items() if name not in scanned_columns(relation)}
-        inputs = (*edited.facts.inputs, *_inputs_gone(stored.get("tables", {}), gone, edited))
+        # Inputs of the recorded query that the edited one does not read.
+        tables = stored.get("tables", {})
+        present = {ref.unique_id for ref in edited.facts.inputs}
+        names = [(NodeId.parse(name), tables[name]) for name in gone if name in tables and name not in present]
+        others = [InputRef(node, TableName(schema, identifier), "model") for node, (schema, identifier) in names]
+        inputs = (*edited.facts.inputs, *others)
         model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
         schemas = {**gone, **scanned_columns(relation)}
         for known in (schemas, read):  # the recorded ones where `select *` reads more columns now
@@ -112,15 +117,6 @@ def _form_of_rows(compiled: CompiledModel) -> object | None:
 
 def _is_by_key(call: exp.Expr) -> bool:
     return is_tied(call) if isinstance(call, exp.Window) else is_decided(core(call))
-
-
-def _inputs_gone(
-    tables: Mapping[str, Sequence[str]], gone: Mapping[str, Schema], edited: CompiledModel
-) -> list[InputRef]:
-    """Inputs of the recorded query that the edited one does not read."""
-    known = {ref.unique_id for ref in edited.facts.inputs}
-    names = [(NodeId.parse(name), tables[name]) for name in gone if name in tables and name not in known]
-    return [InputRef(node, TableName(schema, identifier), "model") for node, (schema, identifier) in names]
 
 
 def _schema(columns: list[list[str | None]]) -> Schema:

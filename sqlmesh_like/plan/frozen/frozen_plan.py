@@ -10,7 +10,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.errors import NodeError
-from sqlmesh_like.names import PARTITION, Column
+from sqlmesh_like.names import PARTITION
 from sqlmesh_like.plan.checks.config_place import config_place
 from sqlmesh_like.plan.frozen.declared import KEY
 from sqlmesh_like.plan.history import AS_WRITTEN, TableState
@@ -63,7 +63,7 @@ def kept_strategy(
     if strategy == "no_op":
         return strategy, reasons
     kept = reason("FRZ001", f"rows with {frozen.column} before {frozen.before} stay as they are")
-    if strategy == "full_refresh" and _has_more_columns(compiled, target):
+    if strategy == "full_refresh" and not _names(compiled) <= {column.name.lower() for column in target.stored or ()}:
         edited = f"the query as it is now holds from {frozen.before} on; in earlier rows its new columns are NULL"
         return "full_refresh", (*reasons, reason("FRZ001", edited))
     if strategy == "full_refresh":
@@ -94,7 +94,9 @@ def _frozen_rows_error(compiled: CompiledModel, why: str) -> NodeError:
 
 def _unreadable_columns(compiled: CompiledModel, target: TableState) -> str:
     """Stored columns that the query lacks or has with another type, in words; empty if there are none."""
-    types = {each.name.lower(): stored_type(each.type) for each in _columns(compiled)}
+    types = {
+        each.name.lower(): stored_type(each.type) for each in ((*(compiled.facts.schema or ()), *compiled.table.state))
+    }
     changed: list[str] = []
     for column in target.stored or ():
         name = column.name.lower()
@@ -107,15 +109,7 @@ def _unreadable_columns(compiled: CompiledModel, target: TableState) -> str:
     return "; ".join(changed)
 
 
-def _has_more_columns(compiled: CompiledModel, target: TableState) -> bool:
-    return not _names(compiled) <= {column.name.lower() for column in target.stored or ()}
-
-
 def _names(compiled: CompiledModel) -> frozenset[str]:
     """All columns of the table, hidden ones too, in lower case."""
     build = compiled.table.build
     return frozenset(name.lower() for name in build.named_selects) if build is not None else frozenset()
-
-
-def _columns(compiled: CompiledModel) -> tuple[Column, ...]:
-    return (*(compiled.facts.schema or ()), *compiled.table.state)

@@ -52,8 +52,7 @@ def read_functions(
 
 
 def _is_enabled(node: YamlNode) -> bool:
-    config = node.mapping("a function").get("config")
-    enabled = None if config is None else config.mapping("config").get("enabled")
+    enabled = node.mapping("a function").mapping_of("config").get("enabled")
     return enabled is None or enabled.flag("enabled")
 
 
@@ -176,9 +175,8 @@ def _python_entry(name: str, config: dict[str, object], place: Location, path: P
 
 
 def _arguments(node: YamlNode, descriptions: Descriptions) -> tuple[FunctionArgument, ...]:
-    listed = node.get("arguments")
     arguments: list[FunctionArgument] = []
-    for entry in () if listed is None else listed.sequence("arguments"):
+    for entry in node.elements_of("arguments"):
         FUNCTION_ARGUMENT.check(entry)
         name, place = required_text(entry, "name", "an argument"), entry.children["name"].location
         _check_name("an argument", name, place)

@@ -148,10 +148,6 @@ def _severity(key: str, value: object) -> object:
     return word
 
 
-def _tags(_key: str, value: object) -> object:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
-
-
 def _text(key: str, value: object) -> object:
     if not isinstance(value, str):
         raise ConfigFault(key, f"config {key!r} of a data test must be text, not {value!r}")
@@ -174,7 +170,10 @@ TEST_SETTINGS: Mapping[str, Setting] = {
         _severity, "`error` | `warn`", {"anyOf": [{"enum": list(_SEVERITIES)}, _WORD]}, "Severity of a failure.", "warn"
     ),
     "enabled": boolean_setting("Whether the test is part of the project.", _OF_TEST),
-    "tags": Setting(_tags, "text or list of texts", {}, "Tags to select by.", ["nightly"]),
+    "tags": Setting(
+        lambda _key, value: tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),),
+        "text or list of texts", {}, "Tags to select by.", ["nightly"],
+    ),
     "where": Setting(_text, "SQL", _STRING, "The rows that are tested.", "day > current_date() - 7"),
     "limit": Setting(_count, "whole number", _DIGITS, "How many failing rows are read at most.", 100),
     "store_failures": boolean_setting("Whether failing rows are stored in a table.", _OF_TEST),

@@ -67,7 +67,7 @@ def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
         tables=None if tables is None else tuple(cast(list[str], tables)),
         keep_days=cast(int, values["keep_days"]),
         rows_per_query=cast(int, values["rows_per_query"]),
-        options={name: _text(value) for name, value in options.items()},
+        options={key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in options.items()},
         declared_at=node.children["url"].location,
         verify=_schedule(node.get("verify")),
     )
@@ -104,7 +104,3 @@ def read_address(url: str) -> DatabaseSettings | None:
     user = unquote(parts.username or {"mysql": "root", "postgresql": "postgres"}[kind])
     password = None if parts.password is None else unquote(parts.password)
     return DatabaseSettings(kind, parts.hostname, port or _PORTS[kind], user, database, password)
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

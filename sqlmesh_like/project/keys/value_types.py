@@ -33,15 +33,6 @@ def _number(node: YamlNode, key: str) -> float:
     return node.value
 
 
-def _meta_alone(node: YamlNode, key: str) -> object:
-    meta = node.mapping(key).get("meta")
-    return {"meta": {} if meta is None else meta.mapping("meta").value}
-
-
-def _filters(node: YamlNode, key: str) -> object:
-    return {"where_filters": [{"where_sql_template": filter_} for filter_ in node.texts(key)]}
-
-
 def _duration(node: YamlNode, key: str) -> str:
     if not DURATION.fullmatch(node.text(key)):
         raise node.error(f"{key} must be a number and a unit", "write it as: 60 seconds")
@@ -114,10 +105,14 @@ plain_mapping = Form(lambda node, key: node.mapping(key).value, "mapping", _OBJE
 """A mapping, unchanged."""
 settings = Form(lambda node, key: node.settings(key), "mapping of texts, numbers and booleans", _SCALARS)
 meta_alone = Form(
-    _meta_alone, "mapping", {"type": "object", "properties": {"meta": _OBJECT}}, example={"meta": {"owner": "sales"}}
-)
+    lambda node, key: {"meta": node.mapping(key).mapping_of("meta").value},
+    "mapping", {"type": "object", "properties": {"meta": _OBJECT}}, example={"meta": {"owner": "sales"}},
+)  # fmt: skip
 """The `config:` of a part of an entry, of which only `meta` is used."""
-filters = Form(_filters, "text or list of texts", _TEXTS, example="{{ Dimension('order__is_big') }}")
+filters = Form(
+    lambda node, key: {"where_filters": [{"where_sql_template": text} for text in node.texts(key)]},
+    "text or list of texts", _TEXTS, example="{{ Dimension('order__is_big') }}",
+)  # fmt: skip
 """One filter or several: templates that a query of metrics would render. They are not rendered here."""
 window = Form(_window, "count and granularity", {"type": "string", "pattern": r"^\d+ \S+$"}, example="7 days")
 """`7 days` → its count and granularity, in the singular if it is a standard one."""

@@ -68,21 +68,6 @@ def _text_size(values: Iterable[object]) -> int:
     return sum(len(value) if isinstance(value, str | bytes) else 1 for value in values)
 
 
-def _check_binop(operator: str, left: object, right: object) -> None:
-    if operator == "**" and isinstance(left, int) and isinstance(right, int):
-        _require(left.bit_length() * abs(right))
-    elif operator == "*":
-        for many, times in ((left, right), (right, left)):
-            if isinstance(times, int):
-                _require(_size(many) * times)
-        if isinstance(left, int) and isinstance(right, int):
-            _require(left.bit_length() + right.bit_length())
-    elif operator == "+":
-        _require(_size(left) + _size(right))
-    elif operator == "%" and isinstance(left, str):
-        _check_format(left, right if isinstance(right, tuple) else (right,))
-
-
 def _check_format(text: str, values: Iterable[object]) -> None:
     if _LONG_NUMBER.search(text):
         raise SecurityError(TOO_LARGE)
@@ -230,7 +215,18 @@ class BoundedSandbox(SandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         """The result. Raises SecurityError if it would be too large."""
-        _check_binop(operator, left, right)
+        if operator == "**" and isinstance(left, int) and isinstance(right, int):
+            _require(left.bit_length() * abs(right))
+        elif operator == "*":
+            for many, times in ((left, right), (right, left)):
+                if isinstance(times, int):
+                    _require(_size(many) * times)
+            if isinstance(left, int) and isinstance(right, int):
+                _require(left.bit_length() + right.bit_length())
+        elif operator == "+":
+            _require(_size(left) + _size(right))
+        elif operator == "%" and isinstance(left, str):
+            _check_format(left, right if isinstance(right, tuple) else (right,))
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: object, /, *args: object, **named: object) -> object:

@@ -54,16 +54,12 @@ def relative(path: Path, root: Path) -> str:
 def files_under(root: Path, folders: Iterable[str], suffixes: tuple[str, ...]) -> tuple[Path, ...]:
     """All files with these suffixes under the folders, hidden ones left out, sorted by path, each once."""
     folders = tuple(folders)
-    base = _base(root, folders)
+    # The folder that links in these folders must not leave: their project, which for a package is not the root.
+    parts = Path(folders[0]).parts if folders else ()
+    above = (root.joinpath(*parts[:depth]) for depth in range(2, len(parts)))
+    base = next((folder for folder in above if (folder / "dbt_project.yml").is_file()), root)
     refuse_links_out(base, folders_below(base, root, folders), root)  # before they are listed: one may lead to /
     record_listing(root, folders, suffixes)
     paths = tuple(Path(path) for path in list_files(root, folders, suffixes))
     refuse_links_out(base, paths, root)
     return paths
-
-
-def _base(root: Path, folders: tuple[str, ...]) -> Path:
-    """The folder that links in these folders must not leave: their project, which for a package is not the root."""
-    parts = Path(folders[0]).parts if folders else ()
-    above = (root.joinpath(*parts[:depth]) for depth in range(2, len(parts)))
-    return next((folder for folder in above if (folder / "dbt_project.yml").is_file()), root)

@@ -219,7 +219,11 @@ class ValueRenderer:
             key: child if key in skip else renderers.get(key, self).render(child, skip) for key, child in node.items()
         }
         elements = tuple(self.render(element, skip) for element in node.elements)
-        value = _assemble(node.value, children, elements)
+        value = node.value
+        if isinstance(value, dict):
+            value = {key: child.value for key, child in children.items()}
+        elif isinstance(value, list):
+            value = [element.value for element in elements]
         is_private = self._is_private or node.is_private
         return YamlNode(value, node.location, node.key_location, children, elements, is_private)
 
@@ -262,14 +266,6 @@ class ValueRenderer:
         quoted = (match[1] or match[2] for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"", message))
         is_harmless = all(words in template or words.endswith(" object") for words in quoted)
         return message if is_harmless or not self._is_private else "a value that it needs is wrong or not there"
-
-
-def _assemble(value: object, children: Mapping[str, YamlNode], elements: tuple[YamlNode, ...]) -> object:
-    if isinstance(value, dict):
-        return {key: child.value for key, child in children.items()}
-    if isinstance(value, list):
-        return [element.value for element in elements]
-    return value
 
 
 class _Unread(str):

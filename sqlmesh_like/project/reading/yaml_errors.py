@@ -6,7 +6,7 @@ Only punctuation and columns of the text are repeated: the rest may be a passwor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 import yaml
@@ -40,7 +40,8 @@ def yaml_fault(error: yaml.MarkedYAMLError, text: str, path: str) -> tuple[str, 
     if "<block end>" in problem or "mapping values" in problem:
         is_item = "sequence" in problem or "'-'" in problem
         first = context.line if context is not None else 0
-        if indents := _indents(lines[first : mark.line], is_item=is_item):
+        starts = ((_ITEM if is_item else _KEY).match(line) for line in lines[first : mark.line])
+        if indents := [start.end() for start in starts if start is not None]:
             here = len(line) - len(line.lstrip())
             block = min(reversed(indents), key=lambda indent: abs(indent - here))
             what = "list" if is_item else "mapping"
@@ -58,11 +59,6 @@ def split_types(mapping: yaml.MappingNode) -> Iterator[tuple[str, yaml.Node]]:
         is_cut = isinstance(value, yaml.ScalarNode) and isinstance(cut, yaml.ScalarNode)
         if is_cut and re.fullmatch(r"[a-z]+\(\d+", value.value) and re.fullmatch(r"\d+\)", cut.value):
             yield f"{value.value},{cut.value}", value
-
-
-def _indents(lines: Sequence[str], *, is_item: bool) -> list[int]:
-    starts = ((_ITEM if is_item else _KEY).match(line) for line in lines)
-    return [start.end() for start in starts if start is not None]
 
 
 def _parsers_words(error: yaml.MarkedYAMLError) -> str:

@@ -40,6 +40,26 @@ class YamlNode:
         child = self.children.get(key)
         return None if child is None or child.value is None else child
 
+    def text_of(self, key: str) -> str | None:
+        """The text under a key, or None."""
+        child = self.get(key)
+        return None if child is None else child.text(key)
+
+    def texts_of(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The texts under a key; a single text counts as a list of one."""
+        child = self.get(key)
+        return default if child is None else child.texts(key)
+
+    def elements_of(self, key: str) -> tuple[YamlNode, ...]:
+        """The elements of the list under a key; none without it. Raises ProjectError if it is not a list."""
+        child = self.get(key)
+        return () if child is None else child.sequence(key)
+
+    def mapping_of(self, key: str) -> YamlNode:
+        """The mapping under a key; an empty one without it. Raises ProjectError if it is not a mapping."""
+        child = self.get(key)
+        return YamlNode({}, self.location, self.key_location) if child is None else child.mapping(key)
+
     def items(self) -> Iterator[tuple[str, YamlNode]]:
         return iter(self.children.items())
 
@@ -205,9 +225,7 @@ def _parse_with_python(text: str, path: str) -> YamlNode:
         raise ProjectError(f"invalid YAML: {message}", location=place) from error
     except yaml.reader.ReaderError as error:
         message = f"invalid YAML: character {error.character!r} is not allowed"
-        line = text.count("\n", 0, error.position) + 1
-        column = error.position - text.rfind("\n", 0, error.position)
-        raise ProjectError(message, location=Location(path, line, column)) from error
+        raise ProjectError(message, location=Location.at(path, text, error.position)) from error
 
 
 def _parse_with(text: str, path: str, kind: Any) -> YamlNode:
@@ -345,17 +363,9 @@ def plain_node(value: object, place: Location, text: str = "") -> YamlNode:
 
 
 def _find(key: str, parent: Location, text: str) -> Location:
-    start = _offset(text, parent.line or 1)
+    start = 0  # of the parent's line
+    for _ in range((parent.line or 1) - 1):
+        start = text.find("\n", start) + 1
     pattern = re.compile(rf"(?<![\w+-])(\"?){re.escape(key)}\1(?=\s*[=.\]])")
     match = pattern.search(text, start)
-    if match is None:
-        return parent
-    line = text.count("\n", 0, match.start()) + 1
-    return Location(parent.path, line, match.start() - text.rfind("\n", 0, match.start()))
-
-
-def _offset(text: str, line: int) -> int:
-    offset = 0
-    for _ in range(line - 1):
-        offset = text.find("\n", offset) + 1
-    return offset
+    return parent if match is None else Location.at(parent.path, text, match.start())

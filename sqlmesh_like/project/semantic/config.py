@@ -22,8 +22,7 @@ def merged_config(
     key: SettingsKey, fqn: tuple[str, ...], entry: YamlNode, by_folder: FolderConfig
 ) -> dict[str, object]:
     """The effective settings of an entry of this fqn. Raises ProjectError for a wrong value."""
-    config = entry.get("config")
-    own = {} if config is None else config.mapping("config").children
+    own = entry.mapping_of("config")
     levels = [*_settings(key, fqn, by_folder), {name: _value(name, child) for name, child in own.items()}]
     return merge([*levels, *_settings(key, fqn, by_folder, of_root=True)])
 
@@ -51,10 +50,9 @@ def merge(levels: Iterable[Config]) -> dict[str, object]:
     config: dict[str, object] = {"enabled": True, "group": None, "meta": {}}
     for level in levels:
         for key, value in level.items():
-            config[key] = _merge_meta(config.get(key), value) if key == "meta" else value
+            if key == "meta":
+                metas = (meta for meta in (config.get(key), value) if isinstance(meta, Mapping))
+                config[key] = {name: one for meta in metas for name, one in meta.items()}
+            else:
+                config[key] = value
     return config
-
-
-def _merge_meta(old: object, new: object) -> dict[object, object]:
-    metas = (meta for meta in (old, new) if isinstance(meta, Mapping))
-    return {key: value for meta in metas for key, value in meta.items()}

@@ -32,11 +32,6 @@ def parse_semantic_layer(
     queries = (parse_saved_query(values.render(node, _FILTERS), settings) for node in entries["saved_queries"])
     made = [metric for one in parsed for metric in one.metrics]
     layer = SemanticLayer(tuple(one.semantic_model for one in parsed), (*declared, *made), tuple(queries))
-    _refuse_twice(layer)
-    return layer
-
-
-def _refuse_twice(layer: SemanticLayer) -> None:
     seen: dict[str, Location] = {}
     for node in (node for node in layer.nodes() if node.is_enabled):
         if node.unique_id in seen:
@@ -45,3 +40,4 @@ def _refuse_twice(layer: SemanticLayer) -> None:
             hint = hint if kind == "metric" else hint.partition(";")[0]
             raise ProjectError(f"{kind} {node.name!r} is there twice", location=node.declared_at, hint=hint)
         seen[node.unique_id] = node.declared_at
+    return layer

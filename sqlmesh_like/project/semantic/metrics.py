@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import get_args
 
-from sqlmesh_like.errors import Location
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.folder_config import FolderConfig
 from sqlmesh_like.project.keys.shape import Key, NamedShape, Shape
@@ -74,11 +73,11 @@ def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
     """One entry, with its templates rendered. Raises ProjectError at the first wrong key or value."""
     keys = METRIC.read(node)
     name, params = str(keys.pop("name")), node.children["type_params"]
-    kind, said = _type(keys["type"]), _TYPE_PARAMS.read(params)
+    kind = next(kind for kind in _TYPES if kind == keys["type"])
+    said = _TYPE_PARAMS.read(params)
     _refuse_wrong(node, kind)
     fqn = (settings.settings.name, *settings.folders(node.location.path), name)
     config = merged_config("metrics", fqn, node, settings)
-    tags = node.get("tags")
     cumulative = _cumulative(said) if kind == "cumulative" else None
     return Metric(
         unique_id=NodeId("metric", fqn[0], name),
@@ -92,7 +91,7 @@ def parse_metric(node: YamlNode, settings: FolderConfig) -> Metric:
             "meta": config["meta"] or keys["meta"],
         },
         type=kind,
-        tags=() if tags is None else tags.texts("tags"),
+        tags=node.texts_of("tags"),
         measures=_inputs(params, kind, _MEASURES, _MEASURE),
         metrics=_inputs(params, kind, _METRICS, _INPUT),
     )
@@ -107,10 +106,6 @@ def _refuse_wrong(node: YamlNode, kind: MetricType) -> None:
     for needed in _NEEDED[kind]:
         if params.get(needed) is None:
             raise params.error(f"a {kind} metric needs {needed!r}", f"add it to type_params of {name.value!r}")
-
-
-def _type(word: object) -> MetricType:
-    return next(kind for kind in _TYPES if kind == word)
 
 
 def _cumulative(params: Mapping[str, object]) -> dict[str, object]:
@@ -137,10 +132,9 @@ def _inputs(params: YamlNode, kind: MetricType, paths: _Paths, shape: Shape) -> 
         for key in path:
             node = node.children[key]
         nodes += node.elements if isinstance(node.value, list) else (node,)
-    read = ((shape.read(node), _name_of(node)) for node in nodes)
+    # The location of the name that an entry is, or has.
+    read = (
+        (shape.read(node), (node.children["name"].location if "name" in node.children else node.location))
+        for node in nodes
+    )
     return tuple(NamedInput(str(keys["name"]), place, keys) for keys, place in read)
-
-
-def _name_of(node: YamlNode) -> Location:
-    """The location of the name that an entry is, or has."""
-    return node.children["name"].location if "name" in node.children else node.location

@@ -79,7 +79,7 @@ def parse_semantic_model(node: YamlNode, settings: FolderConfig) -> ParsedSemant
     name, project = str(keys.pop("name")), settings.settings.name
     fqn = (project, *settings.folders(node.location.path), name)
     config = merged_config("semantic-models", fqn, node, settings)
-    model, measures = node.children["model"], _elements(node, "measures")
+    model, measures = node.children["model"], node.elements_of("measures")
     semantic_model = SemanticModel(
         unique_id=NodeId("semantic_model", project, name),
         name=name,
@@ -107,11 +107,6 @@ def _metric_entry(measure: Mapping[str, object], place: Location, of: Config) ->
         "config": {"enabled": of["enabled"], "meta": dict(_meta(of))},
     }
     return plain_node(entry, place)
-
-
-def _elements(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
-    child = node.get(key)
-    return () if child is None else child.sequence(key)
 
 
 def _with_meta(parts: object, config: Config, more: Config) -> list[dict[str, object]]:

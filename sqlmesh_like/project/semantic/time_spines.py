@@ -24,7 +24,8 @@ def time_spine(model: YamlNode) -> Mapping[str, object] | None:
     if node is None:
         return None
     spine = TIME_SPINE.read(node)
-    name, columns = str(spine["standard_granularity_column"]), _columns(model)
+    name, listed = str(spine["standard_granularity_column"]), model.elements_of("columns")
+    columns = {str(column.children["name"].value): column for column in listed if "name" in column.children}
     if name not in columns:
         hint = nearest(name, columns) or "describe it under columns:"
         raise node.error(f"time_spine: the model's YAML has no column {name!r}", hint)
@@ -37,9 +38,3 @@ def granularity(column: YamlNode) -> str | None:
     """The granularity of a time column, None if none is declared. Raises ProjectError for an unknown one."""
     child = column.get("granularity")
     return None if child is None else str(any_granularity.read(child, "granularity"))
-
-
-def _columns(model: YamlNode) -> dict[str, YamlNode]:
-    columns = model.get("columns")
-    elements = () if columns is None else columns.sequence("columns")
-    return {str(column.children["name"].value): column for column in elements if "name" in column.children}

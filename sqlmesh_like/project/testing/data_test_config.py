@@ -57,13 +57,11 @@ def merge_settings(*levels: Mapping[str, object]) -> dict[str, object]:
     settings: dict[str, object] = {}
     for level in levels:
         for key, value in level.items():
-            settings[key] = _combine_setting(key, settings.get(key), value)
+            old = settings.get(key)
+            if key == "tags" and isinstance(old, tuple) and isinstance(value, tuple):
+                settings[key] = tuple(dict.fromkeys((*old, *value)))
+            elif key == "meta" and isinstance(old, Mapping) and isinstance(value, Mapping):
+                settings[key] = {**old, **value}
+            else:
+                settings[key] = value
     return settings
-
-
-def _combine_setting(key: str, old: object, new: object) -> object:
-    if key == "tags" and isinstance(old, tuple) and isinstance(new, tuple):
-        return tuple(dict.fromkeys((*old, *new)))
-    if key == "meta" and isinstance(old, Mapping) and isinstance(new, Mapping):
-        return {**old, **new}
-    return new

@@ -41,7 +41,7 @@ def generic_test(node: YamlNode, tested: Tested, settings: FolderConfig) -> Test
     macro, body = _macro_and_body(node)
     body = _flat(body)
     config = _config(body, settings.values)
-    arguments = _arguments(body)
+    arguments = {key: child.value for key, child in body.items() if key not in _OWN_KEYS}
     _check_built_in(macro, tested, body, node)
     given, metadata = _given_name(body), _metadata(macro, tested, arguments)
     name = given or _derived_name(metadata, tested)
@@ -96,21 +96,15 @@ def _flat(body: YamlNode) -> YamlNode:
     """The body with keys under `arguments` moved up: as in dbt they mean the same there, even `config:`."""
     if "arguments" not in body.children:
         return body
-    nested = body.get("arguments")
     children = {key: child for key, child in body.items() if key != "arguments"}
-    children |= {} if nested is None else nested.mapping("arguments").children
+    children |= body.mapping_of("arguments").children
     return YamlNode({key: child.value for key, child in children.items()}, body.location, body.key_location, children)
 
 
 def _config(body: YamlNode, values: ValueRenderer) -> dict[str, object]:
-    nested = body.get("config")
-    inner = {} if nested is None else nested.mapping("config").children
+    inner = body.mapping_of("config").children
     written = {**{key: child for key, child in body.items() if key in TEST_SETTINGS}, **inner}
     return {key: check_test_setting_at(key, child, values) for key, child in written.items()}
-
-
-def _arguments(body: YamlNode) -> Mapping[str, object]:
-    return {key: node.value for key, node in body.items() if key not in _OWN_KEYS}
 
 
 def _given_name(body: YamlNode) -> str | None:

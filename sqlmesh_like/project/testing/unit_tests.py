@@ -23,7 +23,7 @@ from sqlmesh_like.project.keys.unit_test_keys import (
 )
 from sqlmesh_like.project.reading.values import ValueRenderer, YamlWords
 from sqlmesh_like.project.reading.yaml_node import YamlNode
-from sqlmesh_like.project.sources import optional_text, required_text, text_list
+from sqlmesh_like.project.sources import required_text
 from sqlmesh_like.project.testing.unit_test_spec import ChangedInput, Fixture, FixtureFormat, GivenInput, UnitTestFile
 from sqlmesh_like.project.versions import Version
 
@@ -57,15 +57,15 @@ def parse_unit_test(
         name=name,
         model=model,
         path=node.location.path,
-        description=optional_text(node, "description") or "",
-        given=tuple(_read_given(entry, fixtures) for entry in _entries(node, "given")),
+        description=node.text_of("description") or "",
+        given=tuple(_read_given(entry, fixtures) for entry in node.elements_of("given")),
         expect=_read_expect(expect, fixtures),
         declared_at=node.location,
         model_at=node.children["model"].location,
-        changes=tuple(_read_change(entry) for entry in _entries(node, "changes")),
+        changes=tuple(_read_change(entry) for entry in node.elements_of("changes")),
         overrides=_overrides(overrides),
         now=None if overrides is None else _now(overrides),
-        tags=tuple(dict.fromkeys((*text_list(node, "tags"), *_tags(config)))),
+        tags=tuple(dict.fromkeys((*node.texts_of("tags"), *_tags(config)))),
         config=config,
     )
 
@@ -96,7 +96,7 @@ def _of_versions(node: YamlNode, test: UnitTestFile, versions: Iterable[Version]
     chosen = node.get("versions")
     if chosen is not None:
         UNIT_VERSIONS.check(chosen)
-        include, exclude = text_list(chosen, "include"), text_list(chosen, "exclude")
+        include, exclude = chosen.texts_of("include"), chosen.texts_of("exclude")
         for v in (*include, *exclude):
             if v not in [version.v for version in known]:
                 raise chosen.error(f"model {test.model!r} has no version {v}")
@@ -124,11 +124,6 @@ def _check(test: UnitTestFile, known: tuple[str, ...], seen: Mapping[str, UnitTe
         raise ProjectError(f"unit test {test.name!r} is declared twice", location=test.declared_at, hint=hint)
 
 
-def _entries(node: YamlNode, key: str) -> tuple[YamlNode, ...]:
-    child = node.get(key)
-    return () if child is None else child.sequence(key)
-
-
 def _read_given(node: YamlNode, fixtures: Mapping[str, FixtureFile]) -> GivenInput:
     GIVEN.check(node)
     return GivenInput(
@@ -150,7 +145,7 @@ def _read_change(node: YamlNode) -> ChangedInput:
     if node.get("upsert") is None and node.get("delete") is None:
         raise node.error(f"the change of {name} is empty", "add upsert: [{…}] or delete: [{…}]")
     return ChangedInput(
-        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), text_list(node, "key")
+        name, node.children["input"].location, _rows(node, "upsert"), _rows(node, "delete"), node.texts_of("key")
     )
 
 

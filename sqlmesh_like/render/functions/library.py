@@ -141,7 +141,11 @@ class FunctionLibrary:
                 require_constant(argument.default, argument.default_at or argument.declared_at)
         if function.python is not None:
             self._calls[function.name.lower()] = ()
-            return _python_call(function)
+            # The call of a function in Python, by the name that Spark knows it by.
+            parts: list[Piece | Hole] = [Piece(f"{function.call_name}(", 0)]
+            for position in range(len(function.arguments)):
+                parts += [*([Piece(", ", 0)] if position else []), Hole(position, 0)]
+            return (*parts, Piece(")", 0))
         expression = read_expression(body.text.compiled, self._bodies, body.place, function)
         writer = _Writer(self, expression.sql, body.place, expression.names)
         called = {self._bodies[call.name].function.unique_id for call in writer.calls.values()}
@@ -170,14 +174,6 @@ class FunctionLibrary:
     def uses(self, name: str) -> Mapping[int, int]:
         """How often a function's expression has each of its arguments, by position."""
         return Counter(part.parameter for part in self._expression(name) if isinstance(part, Hole))
-
-
-def _python_call(function: FunctionFile) -> tuple[Piece | Hole, ...]:
-    """The call of a function in Python, by the name that Spark knows it by."""
-    parts: list[Piece | Hole] = [Piece(f"{function.call_name}(", 0)]
-    for position in range(len(function.arguments)):
-        parts += [*([Piece(", ", 0)] if position else []), Hole(position, 0)]
-    return (*parts, Piece(")", 0))
 
 
 class _Writer:

@@ -84,10 +84,6 @@ class NotingContext(Context):
         return super().resolve_or_missing(key)
 
 
-def _same(value: object) -> object:
-    return value
-
-
 def environment(assigned: set[str], report: Callable[[str], None] = refuse_undefined) -> Environment:
     """A new sandboxed environment; templates reach nothing but what their scope holds.
 
@@ -103,6 +99,6 @@ def environment(assigned: set[str], report: Callable[[str], None] = refuse_undef
     made.globals.pop("lipsum")  # other words in each rendering
     made.filters["random"] = repeatable_random
     # In YAML these return native values; in SQL, as in dbt, they leave text unchanged.
-    made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), _same))
+    made.filters.update(dict.fromkeys(("as_text", "as_native", "as_number", "as_bool"), lambda value: value))
     made.filters["is_list"] = lambda value: isinstance(value, list)
     return made

@@ -13,7 +13,7 @@ from types import FrameType, TracebackType
 from jinja2 import Template, TemplateError, UndefinedError
 from jinja2.exceptions import SecurityError
 
-from sqlmesh_like.errors import JinjaError, Location, SmlError, nearest
+from sqlmesh_like.errors import JinjaError, SmlError, nearest
 from sqlmesh_like.project.reading.bounds import TemplateLimit
 from sqlmesh_like.project.reading.values import MissingValue
 
@@ -129,7 +129,3 @@ def line_start(raw: str, line: int) -> int:
     for _ in range(line - 1):
         offset = raw.find("\n", offset) + 1
     return offset
-
-
-def place_of(path: str, raw: str, offset: int) -> Location:
-    return Location(path, raw.count("\n", 0, offset) + 1, offset - raw.rfind("\n", 0, offset))

@@ -26,7 +26,6 @@ from sqlmesh_like.render.jinja.template_errors import (
     explain_undefined,
     frames_of,
     line_start,
-    place_of,
     rendering_frames,
 )
 from sqlmesh_like.render.rendered import SourceMap
@@ -149,7 +148,7 @@ class Templates:
             strange = re.search(f"[{OPEN}{CLOSE}]", raw)
             if strange:
                 message = f"character U+{ord(strange[0]):04X} is not allowed: Unicode gives it no meaning"
-                raise JinjaError(message, location=place_of(path, raw, strange.start()))
+                raise JinjaError(message, location=Location.at(path, raw, strange.start()))
             tree = mark(self._parse(path, raw), raw, self._environment)
             self._compiled[path, raw] = self._compile(tree, path)
         return self._compiled[path, raw]
@@ -199,7 +198,7 @@ class Templates:
         raw, said = self._raw.get(path, ""), error.message or "cannot be read"
         fault = template_syntax_fault(raw, error.lineno, said)
         if fault.offset is not None:
-            place = place_of(path, raw, fault.offset)
+            place = Location.at(path, raw, fault.offset)
         else:
             named = re.search(r"'([^']+)'", said)
             pattern = rf"(?<!\w){re.escape(named[1])}(?!\w)" if named else r"\{[{%#]"
@@ -243,7 +242,7 @@ class Templates:
         for pattern in patterns:
             match = re.compile(pattern).search(raw, start)
             if match:
-                return place_of(path, raw, match.start())
+                return Location.at(path, raw, match.start())
         return Location(path, line, 1)
 
 

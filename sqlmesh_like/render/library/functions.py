@@ -23,13 +23,11 @@ def _from_json(text: Any, default: object = None) -> object:
         return default
 
 
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else str(value)
-
-
 def _to_json(value: object, default: object = None, sort_keys: bool = False) -> object:
     try:
-        return json.dumps(value, sort_keys=sort_keys, default=_plain)
+        return json.dumps(
+            value, sort_keys=sort_keys, default=lambda one: dict(one) if isinstance(one, Mapping) else str(one)
+        )
     except ValueError:
         return default
 

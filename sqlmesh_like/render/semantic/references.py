@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sqlmesh_like.errors import CycleError, Location, ProjectError
+from sqlmesh_like.errors import CycleError, ProjectError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.semantic.declarations import Metric, SavedQuery, SemanticLayer, SemanticModel
 from sqlmesh_like.render.context import ConfigCall, RenderEnvironment, RenderTrace, build_scope
@@ -74,7 +74,11 @@ class _Measures:
             circle = [*above[above.index(metric) :], metric]
             shown = " -> ".join(one.name for one in circle)
             message = f"metrics are made of each other in a circle: {shown}"
-            raise CycleError(message, location=_place_of(circle[-2], metric), hint="an arrow means `is made of`")
+            raise CycleError(
+                message,
+                location=next(one.declared_at for one in circle[-2].metrics if one.name == metric.name),
+                hint="an arrow means `is made of`",
+            )
         if metric.unique_id not in self._known:
             keys_of = [measure.keys for measure in metric.measures]
             for one in metric.metrics:
@@ -82,7 +86,3 @@ class _Measures:
                 keys_of += self.of(made_of, (*above, metric))
             self._known[metric.unique_id] = tuple(keys for i, keys in enumerate(keys_of) if keys not in keys_of[:i])
         return self._known[metric.unique_id]
-
-
-def _place_of(metric: Metric, named: Metric) -> Location:
-    return next(one.declared_at for one in metric.metrics if one.name == named.name)

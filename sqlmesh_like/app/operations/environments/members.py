@@ -63,7 +63,8 @@ class _Membership:
 
     def of(self, selected: Sequence[str]) -> Members:
         places = self.lake.catalog.places
-        gone = [name for name, entry in self.environment.tables.items() if not _is_there(entry, places.get(name))]
+        shown = {unique_id: str(place.table) for unique_id, place in places.items()}
+        gone = [name for name, entry in self.environment.tables.items() if shown.get(name) != entry.table]
         self.dropped = [self.environment.tables[name].table for name in gone]
         self.tables = {name: entry for name, entry in self.environment.tables.items() if name not in gone}
         models = {model.unique_id: model for model in self.lake.loaded.rendered.models}
@@ -86,7 +87,12 @@ class _Membership:
         is_known = known is not None and replace(known, place="") == entry
         is_kept = is_known and below.isdisjoint(self.made) and self._planner().catalog.state(unique_id).exists
         if not is_kept:
-            _require_cloneable(place, state, model)
+            # An environment cannot have such a table, or make it from production's.
+            if model is not None and model.config.table_type == "mor":
+                raise UsageError(f"{place.table} is merge-on-read: an environment cannot have it", hint="leave it out")
+            refusal = clone_refusal(Timeline(state.uri)) if state.exists else None
+            if refusal is not None:
+                raise UsageError(f"{place.table} cannot be cloned: {refusal}", hint="leave it out with --exclude")
             self.made.append(unique_id)
         self._set_entry(unique_id, known if is_kept else entry)
 
@@ -133,16 +139,3 @@ def with_readers(lake: HudiLake, environment: Environment, selected: Sequence[st
         reads = planner.inputs(readers[unique_id]) if unique_id in readers else ()
         if unique_id in own or units.get(unique_id) in own or not own.keys().isdisjoint(reads):
             yield unique_id
-
-
-def _is_there(entry: EnvironmentTable, place: TablePlace | None) -> bool:
-    return place is not None and str(place.table) == entry.table
-
-
-def _require_cloneable(place: TablePlace, state: TableState, model: RenderedModel | None) -> None:
-    """Raises UsageError where an environment cannot have a table, or make it from production's."""
-    if model is not None and model.config.table_type == "mor":
-        raise UsageError(f"{place.table} is merge-on-read: an environment cannot have it", hint="leave it out")
-    refusal = clone_refusal(Timeline(state.uri)) if state.exists else None
-    if refusal is not None:
-        raise UsageError(f"{place.table} cannot be cloned: {refusal}", hint="leave it out with --exclude")

@@ -159,7 +159,13 @@ def _promote_table(
         if step.way == "link":
             fast_forward(uri, own or Timeline(source))
         else:
-            _require_unmoved(uri, entry, step)
+            # Raises CannotPromoteError where another writer has committed to a table that is to be replaced.
+            current = Timeline(uri)
+            is_there = current.exists and current.frontier is not None
+            if is_there and current.frontier != step.commit and current.newest_commit != entry.newest:
+                raise CannotPromoteError(
+                    f"{uri} is at {current.frontier}, not at {entry.newest}: another writer was there"
+                )
             put_in_place(uri, source, step.commit)
         timeline = Timeline(uri)
         if timeline.frontier != step.commit:
@@ -169,11 +175,3 @@ def _promote_table(
             withdraw(uri, source, entry.newest or "")
         raise
     return timeline
-
-
-def _require_unmoved(uri: str, entry: EnvironmentTable, step: PromotionStep) -> None:
-    """Raises CannotPromoteError where another writer has committed to a table that is to be replaced."""
-    timeline = Timeline(uri)
-    is_there = timeline.exists and timeline.frontier is not None
-    if is_there and timeline.frontier != step.commit and timeline.newest_commit != entry.newest:
-        raise CannotPromoteError(f"{uri} is at {timeline.frontier}, not at {entry.newest}: another writer was there")

@@ -85,7 +85,12 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
             fault_point("erasure.table")
         for destination in erasure.destinations:
             drop_freed_space(destination)
-        files += _remove_artifacts(erasure)
+        # Files below the target folder that have one of the texts: commands write them again.
+        with_texts = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
+        paths = {each.path for each in with_texts}
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+        files += len(paths)
         fault_point("erasure.artifacts")
         erasure.loaded.reporter.phase("searching the files")
         return Erased(rows, files, prove(erasure))
@@ -192,12 +197,3 @@ def _clear_place(erasure: Erasure, place: TablePlace) -> None:
 def _run_models(loaded: Loaded, names: Collection[NodeId], listener: RunListener) -> None:
     if not run_nodes(loaded, RunRequest("run", only=names, advances=True), listener).ok:
         raise NodeError("a model downstream failed, so old versions were kept", hint="when it is right, run this again")
-
-
-def _remove_artifacts(erasure: Erasure) -> int:
-    """Remove files below the target folder that have one of the texts: commands write them again."""
-    with_texts = find_texts(artifacts(erasure), Needles(erasure.texts), erasure.loaded.target_folder)
-    paths = {each.path for each in with_texts}
-    for path in paths:
-        Path(path).unlink(missing_ok=True)
-    return len(paths)

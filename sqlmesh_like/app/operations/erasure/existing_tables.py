@@ -17,16 +17,13 @@ def existing_tables(uris: Iterable[str], *, half_dropped: bool = False) -> tuple
     def exists(uri: str) -> bool:
         return Timeline(uri).exists or (half_dropped and is_store(uri) and is_half_dropped(uri))
 
-    wanted = _in_their_folders(list(uris))
+    # Those tables on a store that have a file, by a listing of each schema's folder, and all others.
+    listed = list(uris)
+    parents = sorted({_parent(uri) for uri in listed if is_store(uri)})
+    names = dict(zip(parents, side_by_side(lambda parent: set(folder(parent).names()), parents), strict=True))
+    wanted = [uri for uri in listed if not is_store(uri) or uri.rstrip("/").rpartition("/")[2] in names[_parent(uri)]]
     answers = side_by_side(exists, wanted) if any(map(is_store, wanted)) else map(exists, wanted)
     return tuple(uri for uri, is_there in zip(wanted, answers, strict=True) if is_there)
-
-
-def _in_their_folders(uris: list[str]) -> list[str]:
-    """Those tables on a store that have a file, by a listing of each schema's folder, and all others."""
-    parents = sorted({_parent(uri) for uri in uris if is_store(uri)})
-    names = dict(zip(parents, side_by_side(lambda parent: set(folder(parent).names()), parents), strict=True))
-    return [uri for uri in uris if not is_store(uri) or uri.rstrip("/").rpartition("/")[2] in names[_parent(uri)]]
 
 
 def _parent(uri: str) -> str:

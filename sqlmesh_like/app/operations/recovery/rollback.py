@@ -21,7 +21,6 @@ from sqlmesh_like.hudi.time_travel import frontier_at
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import NodeId, is_store, is_tried_store
 from sqlmesh_like.plan.catalog import TablePlace
-from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.project.nodes import Source, SourceTable
 
 Effect = Literal["full refresh", "goes on", "follows"]
@@ -56,7 +55,9 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
     lake = open_lake(loaded)
     place, state = built_table(lake, name)
     require_ours(loaded, place)
-    _require_conditional_writes(loaded, place)
+    if is_store(place.uri) and (loaded.target.store.single_writer or not is_tried_store(place.uri)):
+        hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
+        raise NodeError(f"{place.table} is on a store that is not S3 or HDFS, or has no conditional writes", hint=hint)
     timeline = Timeline(place.uri)
     end = frontier_at(timeline, when)
     require_undoable(timeline, end)
@@ -65,10 +66,11 @@ def plan_rollback(loaded: Loaded, name: str, when: str) -> Rollback:
     undone = tuple(instant.requested for instant in instants if not instant.is_service)
     interrupted = tuple(f"{instant.action} {instant.requested}" for instant in instants if instant.is_service)
     source = source_of(loaded, place)
+    published = (model.unique_id for model in loaded.rendered.models if model.config.publish)
     return Rollback(
         place, state.frontier, end, undone, interrupted, _effects(lake, place, undone),
         replayed_batches(loaded, *source, end) if source and undone else None,
-        place.unique_id.kind == "snapshot", _is_published(loaded, place),
+        place.unique_id.kind == "snapshot", NodeId.parse(place.unique_id) in set(published),
     )  # fmt: skip
 
 
@@ -87,12 +89,6 @@ def require_ours(loaded: Loaded, place: TablePlace) -> None:
         raise NodeError(f"{place.table} is written by others", hint="bring it back with the tool that writes it")
 
 
-def _require_conditional_writes(loaded: Loaded, place: TablePlace) -> None:
-    if is_store(place.uri) and (loaded.target.store.single_writer or not is_tried_store(place.uri)):
-        hint = "Hudi's own procedures can: create_savepoint, then rollback_to_savepoint"
-        raise NodeError(f"{place.table} is on a store that is not S3 or HDFS, or has no conditional writes", hint=hint)
-
-
 def source_of(loaded: Loaded, place: TablePlace) -> tuple[Source, SourceTable] | None:
     """Return the source that fills a table, None for a table that is built."""
     for source in loaded.project.sources:
@@ -108,15 +104,13 @@ def _effects(lake: HudiLake, place: TablePlace, undone: tuple[str, ...]) -> Mapp
     for unique_id in graph.descendants(place.unique_id):
         if unique_id not in lake.catalog.places:
             continue
-        result[unique_id] = _effect(lake.catalog.state(unique_id), place, undone)
+        record = lake.catalog.state(unique_id).record
+        read = record.frontier.get(place.unique_id) if record else None
+        if read is None:
+            result[unique_id] = "follows"
+        else:
+            result[unique_id] = "full refresh" if read.split("_")[0] in undone else "goes on"
     return dict(sorted(result.items()))
-
-
-def _effect(reader: TableState, place: TablePlace, undone: tuple[str, ...]) -> Effect:
-    read = reader.record.frontier.get(place.unique_id) if reader.record else None
-    if read is None:
-        return "follows"
-    return "full refresh" if read.split("_")[0] in undone else "goes on"
 
 
 def replayed_batches(loaded: Loaded, source: Source, table: SourceTable, end: str | None) -> int:
@@ -132,14 +126,9 @@ def replayed_batches(loaded: Loaded, source: Source, table: SourceTable, end: st
 
 def _earliest(loaded: Loaded, source: Source, partitions: list[tuple[str, int]]) -> PartitionOffsets:
     from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
-    from sqlmesh_like.cdc.stream.ingest_run import event_log_of  # needs Spark, which files do not
+    from sqlmesh_like.cdc.stream.source_log import event_log_of  # needs Spark, which files do not
 
     log = event_log_of(loaded.project, loaded.target, source)
     assert isinstance(log, KafkaLog)
     with session_for(loaded, [source]) as session:
         return log.earliest(session(), partitions)
-
-
-def _is_published(loaded: Loaded, place: TablePlace) -> bool:
-    published = (model.unique_id for model in loaded.rendered.models if model.config.publish)
-    return NodeId.parse(place.unique_id) in set(published)

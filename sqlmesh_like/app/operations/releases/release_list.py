@@ -33,7 +33,12 @@ def list_releases(loaded: Loaded) -> Releases:
 
 def show_release(loaded: Loaded, number: str | None) -> Release:
     """Return a release, by default the current one. Raises UsageError where there is none."""
-    return _find_release(list_releases(loaded), number)
+    releases = list_releases(loaded)
+    if number is not None:
+        return releases.find(number)
+    if releases.newest is None:
+        raise UsageError("there is no release yet", hint="`sml build` makes the first one")
+    return releases.newest
 
 
 def compare_releases(loaded: Loaded, old: str, new: str) -> tuple[TableDifference, ...]:
@@ -57,11 +62,3 @@ def return_to_release(loaded: Loaded, number: str) -> Release:
     with require_files(loaded, list_releases(loaded).find(number)):
         after = releases_of(loaded).change(lambda all: replace(all, current=all.find(number).id))
     return after.find(number)
-
-
-def _find_release(releases: Releases, number: str | None) -> Release:
-    if number is not None:
-        return releases.find(number)
-    if releases.newest is None:
-        raise UsageError("there is no release yet", hint="`sml build` makes the first one")
-    return releases.newest

@@ -58,18 +58,14 @@ class WatchVerification:
         result = verify_table(planner.rendered.model(unique_id), planner, self.lake.engine, _ROWS, sample)
         problem = difference_text(result, sample) if result.status == "fail" else None
         if problem is not None and unique_id not in self._different:
-            self._different[unique_id] = _same_keys(sample, result)
+            # The sample of the keys that were compared; by its seed alone, keys that came since could take their place.
+            keys = result.difference.keys if result.difference is not None else None
+            self._different[unique_id] = replace(sample, up_to=keys.up_to if keys is not None else None)
             self.notify(f"{result.model.table}: {problem}", "error")
         elif result.status == "pass" and unique_id in self._different:
             del self._different[unique_id]
             self.notify(f"{result.model.table}: the rows that differed equal the query again")
         self.on_verified(result, problem)
-
-
-def _same_keys(sample: Sample, result: Verification) -> Sample:
-    """The sample of the keys that were compared; by its seed alone, keys that came since could take their place."""
-    keys = result.difference.keys if result.difference is not None else None
-    return replace(sample, up_to=keys.up_to if keys is not None else None)
 
 
 def difference_text(result: Verification, sample: Sample) -> str:

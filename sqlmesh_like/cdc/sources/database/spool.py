@@ -76,7 +76,10 @@ class Spool:
         """Create its folders."""
         for path in (*(self.folder / name for name in _FOLDERS), self.schemas):
             path.mkdir(parents=True, exist_ok=True)
-        _drop_half_a_line(self.folder / "schema_history")
+        # Remove what a killed process wrote of a line; the engine writes the whole line again.
+        history = self.folder / "schema_history"
+        if history.exists() and not (content := history.read_bytes()).endswith(b"\n") and content:
+            history.write_bytes(content[: content.rfind(b"\n") + 1])
 
     @property
     def has_position(self) -> bool:
@@ -194,9 +197,3 @@ def replace_file(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)
-
-
-def _drop_half_a_line(path: Path) -> None:
-    """Remove what a killed process wrote of a line; the engine writes the whole line again."""
-    if path.exists() and not (content := path.read_bytes()).endswith(b"\n") and content:
-        path.write_bytes(content[: content.rfind(b"\n") + 1])

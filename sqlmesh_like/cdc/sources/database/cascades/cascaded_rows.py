@@ -89,7 +89,10 @@ class CascadedRows:
         names = [str(table) for table in tables]
         present = foreign_keys(db, self._settings.database, names)
         if self._file.exists():
-            self._looked = _read_progress(self._file)
+            known = json.loads(self._file.read_text(encoding="utf-8"))
+            self._looked = _Looked(
+                known["segment"], known["last"], known["statements"], tuple(map(key_from, known["keys"]))
+            )
         else:
             children = {key.child.lower() for key in present if is_read(key, self._settings.database, names)}
             missed = {name for name in record.complete if name.lower() in children}
@@ -285,8 +288,3 @@ def _row_images(
 
 def _union(known: Collection[ForeignKey], present: Collection[ForeignKey]) -> tuple[ForeignKey, ...]:
     return tuple(dict.fromkeys((*present, *known)))
-
-
-def _read_progress(file: Path) -> _Looked:
-    known = json.loads(file.read_text(encoding="utf-8"))
-    return _Looked(known["segment"], known["last"], known["statements"], tuple(map(key_from, known["keys"])))

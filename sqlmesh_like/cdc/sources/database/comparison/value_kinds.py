@@ -53,7 +53,13 @@ def kind_of(server: DatabaseKind, declared: str, lake: str) -> Kind | None:
     if match is None or kind is None:
         return None
     if kind is Kind.DECIMAL:
-        return _decimal(match[2], lake)
+        # The kind of an exact number: without a number of digits, or with too many, it is text in the lake.
+        digits = re.fullmatch(r"(\d+)(?:,\s*(\d+))?", match[2] or "")
+        if digits is None or int(digits[1]) > MAX_PRECISION:
+            return Kind.DIGITS if lake == "string" else None
+        precision, scale, wide = int(digits[1]), int(digits[2] or 0), decimal_parts(lake)
+        fits = wide is not None and wide[1] >= scale and wide[0] - wide[1] >= precision - scale
+        return Kind.DECIMAL if fits else None
     return kind if lake in _lake_types(kind, match[1]) or (kind is Kind.WHOLE and decimal_parts(lake)) else None
 
 
@@ -69,16 +75,6 @@ def has_kind(server: DatabaseKind, declared: str) -> bool:
 def _declared_kind(server: DatabaseKind, declared: str) -> Kind | None:
     match = _DECLARED.fullmatch(declared.strip().lower())
     return None if match is None else _KINDS[server].get(f"{match[1]}{match[3] or ''}")
-
-
-def _decimal(arguments: str | None, lake: str) -> Kind | None:
-    """The kind of an exact number: without a number of digits, or with too many, it is text in the lake."""
-    digits = re.fullmatch(r"(\d+)(?:,\s*(\d+))?", arguments or "")
-    if digits is None or int(digits[1]) > MAX_PRECISION:
-        return Kind.DIGITS if lake == "string" else None
-    precision, scale, wide = int(digits[1]), int(digits[2] or 0), decimal_parts(lake)
-    fits = wide is not None and wide[1] >= scale and wide[0] - wide[1] >= precision - scale
-    return Kind.DECIMAL if fits else None
 
 
 def _lake_types(kind: Kind, declared: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, keeps_values
-from sqlmesh_like.cdc.sources.database.schema_changes.column_texts import ColumnText, column_text, states_default
+from sqlmesh_like.cdc.sources.database.schema_changes.column_texts import column_text, states_default
 from sqlmesh_like.cdc.sources.database.schema_changes.statement_tokens import (
     NAME,
     VALUE,
@@ -169,13 +169,9 @@ def _is_added(text: str, columns: TableColumns, declared: frozenset[str] | None)
     name, default = column.name.lower(), column.plain_default
     columns.added[name] = default
     if default is None:
-        return _is_null(column)
+        # Of old a TIMESTAMP is NOT NULL and has the time of the statement, unless it says NULL.
+        return not column.is_required and (not column.is_timestamp or column.is_nullable)
     return declared is not None and name not in declared and states_default(column)
-
-
-def _is_null(column: ColumnText) -> bool:
-    # Of old a TIMESTAMP is NOT NULL and has the time of the statement, unless it says NULL.
-    return not column.is_required and (not column.is_timestamp or column.is_nullable)
 
 
 def _bare_name(name: str) -> str:
