@@ -51,7 +51,7 @@ class ProjectPackage:
 def package_project(call: Invocation, output: Path | None, reporter: Reporter) -> ProjectPackage:
     """Write the archive of a project for the target of the call, by default `<target folder>/<project>.tar.gz`.
 
-    Raises ProjectError where the project could not run on another machine, or a link leads out of it; MachineError where
+    Raises ProjectError where the project could not run elsewhere, or a link leads out of it; MachineError where
     a jar cannot be fetched.
     """
     loaded = load(call, reporter=reporter)
