@@ -23,7 +23,7 @@ from pathlib import Path
 HOME = Path(os.environ.get("SML_PACKAGE") or Path(__file__).parent).resolve()
 if sys.version_info[:2] != @PYTHON@:
     print("error: this package needs Python @VERSION@, not", sys.version.split()[0], file=sys.stderr)
-    print("  name it: SML_PYTHON for submit.sh, PYSPARK_PYTHON for Spark", file=sys.stderr)
+    print("  name it: SML_PYTHON for submit.sh, spark.pyspark.python for Spark", file=sys.stderr)
     sys.exit(2)
 sys.path.insert(0, str(HOME / "site-packages"))
 if find_spec("pyspark") is None and "SPARK_HOME" in os.environ:
@@ -45,7 +45,6 @@ _SUBMIT = """#!/bin/sh
 set -eu
 home=$(cd "$(dirname "$0")" && pwd)
 python=${SML_PYTHON:-python@VERSION@}
-export PYSPARK_PYTHON="$python"
 exec spark-submit \\
 @OPTIONS@
   ${SML_SUBMIT_OPTIONS:-} "$home/run_sml.py" "$@"
@@ -66,7 +65,9 @@ def submit_script(name: str, target: Target, jars: Iterable[Jar], *, with_kafka:
     is_yarn = target.master == "yarn"
     paths = [f'"$home/cache/jars/{jar.file_name}"' for jar in jars]
     more_jars = [shlex.quote(target.spark[JARS])] if JARS in target.spark else []
-    options = [("--name", shlex.quote(name)), ("--jars", ",".join(paths + more_jars))]
+    # By a setting: with the variable, a Spark that pip has installed would look for itself in that Python.
+    python = '"spark.pyspark.python=$python"'
+    options = [("--name", shlex.quote(name)), ("--jars", ",".join(paths + more_jars)), ("--conf", python)]
     if not runs_here(target.master):
         options.append(("--master", shlex.quote(target.master)))
     if is_yarn:
@@ -75,7 +76,6 @@ def submit_script(name: str, target: Target, jars: Iterable[Jar], *, with_kafka:
             ("--archives", '"${SML_ARCHIVE:-$home.tar.gz}#sml"'),
             ("--conf", "spark.yarn.maxAppAttempts=1"),
             ("--conf", "spark.yarn.appMasterEnv.SML_PACKAGE=sml"),
-            ("--conf", '"spark.yarn.appMasterEnv.PYSPARK_PYTHON=$python"'),
             ("--conf", "spark.executorEnv.PYTHONPATH=sml/site-packages"),
         ]
     settings = submitted_settings(target, with_kafka=with_kafka)

@@ -59,7 +59,7 @@ def submit(package: Path, *words: str, **variables: str) -> list[str]:
     """The words with which `submit.sh` calls `spark-submit`."""
     stand_in = package.parent / "bin" / "spark-submit"
     stand_in.parent.mkdir(exist_ok=True)
-    stand_in.write_text('#!/bin/sh\nprintf "%s\\0" "$@" "PYSPARK_PYTHON=$PYSPARK_PYTHON"\n')
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
     stand_in.chmod(0o755)
     environment = {"PATH": f"{stand_in.parent}:/usr/bin:/bin", **variables}
     done = subprocess.run([package / "submit.sh", *words], capture_output=True, text=True, env=environment, check=True)
@@ -89,7 +89,7 @@ def test_a_package_has_the_project_without_what_commands_wrote_secrets_and_event
 def test_submit_gives_a_command_to_yarn_with_the_settings_that_its_jvm_starts_with(package: Path) -> None:
     words = submit(package, "run", "-s", "seen orders", SML_SUBMIT_OPTIONS="--queue nightly", SML_PYTHON="/opt/python")
     at = words.index(str(package / "run_sml.py"))
-    assert words[at + 1 :] == ["run", "-s", "seen orders", "PYSPARK_PYTHON=/opt/python"]
+    assert words[at + 1 :] == ["run", "-s", "seen orders"]
     assert words[at - 2 : at] == ["--queue", "nightly"]
     options = dict(zip(words[:at:2], words[1:at:2], strict=True))
     assert options["--master"], options["--deploy-mode"] == ("yarn", "cluster")
@@ -98,7 +98,7 @@ def test_submit_gives_a_command_to_yarn_with_the_settings_that_its_jvm_starts_wi
     settings = dict(words[i + 1].split("=", 1) for i in range(0, at, 2) if words[i] == "--conf")
     assert settings["spark.driver.memory"] == "3g"
     assert "-Duser.language=en" in settings["spark.driver.extraJavaOptions"].split()
-    assert settings["spark.yarn.appMasterEnv.PYSPARK_PYTHON"] == "/opt/python"
+    assert settings["spark.pyspark.python"] == "/opt/python"
     assert not [name for name in settings if "secret" in name] and "word of honour" not in " ".join(words)
 
 
