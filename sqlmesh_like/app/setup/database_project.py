@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlmesh_like.cdc.sources.database.column_types import spark_type
 from sqlmesh_like.cdc.sources.database.connector_settings import whole_tables
-from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of
+from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of, unreadable_columns
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import storable_name
@@ -58,7 +58,10 @@ def database_at(url: str, password: str | None) -> DatabaseSettings:
 def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]:
     """Path and text of each file of a project for a database. Raises SmlError where it does not answer or has none."""
     with connect(settings) as db:
-        tables = whole_tables(tables_of(db, settings, with_columns=True))
+        unreadable = unreadable_columns(db, settings)
+        tables = whole_tables(
+            table for table in tables_of(db, settings, with_columns=True) if table.name not in unreadable
+        )
     if not tables:
         raise UsageError(f"{settings.address} has no tables that this user can see")
     source = storable_name(settings.database, ascii_only=True).lower()
@@ -67,7 +70,10 @@ def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]
     yield "profiles.yml", _PROFILE.format(name=name)
     values = {"name": name, "address": settings.address, "variable": PASSWORD_VARIABLE, "source": source}
     yield "README.md", _README.format(**values)
-    yield f"models/ods/{source}.yml", "\n".join(_source(source, settings, tables, names)) + "\n"
+    yield (
+        f"models/ods/{source}.yml",
+        "\n".join([*_source(source, settings, tables, names), *_left_out(unreadable)]) + "\n",
+    )
     for table, own in zip(tables, names, strict=True):
         yield f"models/staging/stg_{own}.sql", _model(source, table, own)
 
@@ -104,6 +110,12 @@ def _source(source: str, settings: DatabaseSettings, tables: Sequence[Table], na
             entry = [f"name: {_text(column.name)}", *([f"data_type: {_text(kind)}"] if kind else [])]
             entry += [f"description: {_text(column.comment)}"] if column.comment else []
             yield f"          - {{{', '.join(entry)}}}"
+
+
+def _left_out(unreadable: Mapping[str, str]) -> Iterator[str]:
+    for table, column in unreadable.items():
+        what = f"{table} is not read: Debezium does not know the type of {column}"
+        yield f"      # {' '.join(what.split())}."
 
 
 def _model(source: str, table: Table, name: str) -> str:
