@@ -540,9 +540,9 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
      * that is read can be meant; else it would take later rows for those of other columns, and this process ends. The
      * log is written by the thread that reads the database's log, so nothing later has been spooled then.
      */
-    private static final class StatementLog extends PrintStream {
+    static final class StatementLog extends PrintStream {
         private static final String IGNORING = "Ignoring unparseable ";
-        private static final String NAME = "(`[^`]+`|[^\\s`.(,;]+)";
+        private static final String NAME = "(`[^`]+`|\"[^\"]+\"|[\\w$\\u0080-\\uffff]+)";
         private static final Pattern OF_NO_TABLE = Pattern.compile(
             "(?is)(create|alter|drop)\\s+(or\\s+replace\\s+)?(definer\\s*=\\s*\\S+\\s+)?(aggregate\\s+)?"
             + "(procedure|function|trigger|event|user|role|server|package)\\b.*|(grant|revoke)\\b.*");
@@ -581,18 +581,19 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             if (statement != null) fail("engine", "DDL statement couldn't be parsed, with the statement '" + statement + "' ");
         }
 
-        private boolean mayConcern(String text) {
+        boolean mayConcern(String text) {
             String bare = text.replaceAll("(?s)^(\\s*/\\*.*?\\*/)*\\s*", "");
             if (OF_NO_TABLE.matcher(bare).matches()) return false;
             Matcher table = OF_ONE_TABLE.matcher(bare);
             if (!table.matches()) return true;
             boolean isQualified = table.group(9) != null;
             String rest = table.group(10);
+            if (rest.startsWith("`") || rest.startsWith("\"")) return true;  // a name with such a sign in it
             if (table.group(1).equalsIgnoreCase("drop") && rest.indexOf(',') >= 0) return true;
             if (table.group(1).equalsIgnoreCase("alter") && OF_MORE_TABLES.matcher(rest).matches()) return true;
             String name = (isQualified ? table.group(7) : database) + "." + table.group(isQualified ? 9 : 7);
             for (int i = 0; i < patterns.length; i++) {
-                if (Pattern.compile(patterns[i], Pattern.CASE_INSENSITIVE).matcher(name.replace("`", "")).matches()) return true;
+                if (Pattern.compile(patterns[i], Pattern.CASE_INSENSITIVE).matcher(name.replaceAll("[`\"]", "")).matches()) return true;
             }
             return false;
         }
