@@ -40,10 +40,10 @@ class YarnCluster:
     conf: Path
     logs: Path
 
-    def output_of(self, name: str = "stdout") -> str:
-        """What the driver of the newest application has written in cluster mode."""
+    def driver_output(self) -> str:
+        """What the driver of the newest application has written in cluster mode, errors included."""
         newest = max(self.logs.glob("application_*"))
-        return (min(newest.glob("container_*")) / name).read_text(encoding="utf-8", errors="replace")
+        return (min(newest.glob("container_*")) / "stdout").read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def test_a_package_runs_in_cluster_mode_without_the_project_and_its_libraries(si
             package / "submit.sh", *words, cwd=tmp_path, SML_PYTHON=python,
             SML_SUBMIT_OPTIONS=f"{java} --driver-memory 1g",
         )  # fmt: skip
-        return done.returncode, site.cluster.output_of() + done.stderr[-3000:]
+        return done.returncode, site.cluster.driver_output() + done.stderr[-3000:]
 
     code, output = submit("build")
     assert (code, "2 of 2 OK created sql incremental model dws.by_buyer" in output) == (0, True), output
@@ -104,4 +104,4 @@ def test_a_package_runs_in_cluster_mode_without_the_project_and_its_libraries(si
     code, output = submit("verify")
     assert code == 0, output
     code, output = submit("run", "-s", "no_such_model")
-    assert (code, "no_such_model" in site.cluster.output_of("stderr")) == (1, True), output
+    assert (code, "no_such_model" in output) == (1, True), output
