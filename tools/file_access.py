@@ -22,6 +22,7 @@ EXCEPTIONS = {
     "app/lakes/lock_registry.py": "locks in the target's warehouse, and /proc",
     "app/lakes/store_registry.py": "/proc: whether the process of a lock still runs",
     "app/setup/archive.py": "a new folder of its own, names checked",
+    "app/setup/project_package.py": "libraries of this Python environment, and jars of the user's cache",
     "app/setup/new_project.py": "a new folder of its own, and templates of this package",
     "cli/commands/forget.py": "a file that the command line names, which may be a pipe",
     "limits/child.py": "/proc",

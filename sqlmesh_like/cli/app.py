@@ -36,6 +36,7 @@ COMMANDS = {
     "init": "Make a new project that runs as it is.",
     "debug": "Check project, profile, JDK, jars, warehouse and catalog.",
     "deps": "Fetch packages and the pinned jars.",
+    "package": "Make one archive that runs on a cluster.",
     "parse": "Read the project and write manifest.json.",
     "import-check": "Report what becomes of a dbt project here.",
     "compile": "Render every model's SQL into the target folder.",

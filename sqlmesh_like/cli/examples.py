@@ -6,6 +6,7 @@ COMMAND_EXAMPLES = {
     "init": "sml init shop --example cdc",
     "debug": "sml debug -t local",
     "deps": "sml deps --kafka",
+    "package": "sml package -t prod",
     "parse": "sml parse",
     "import-check": "sml import-check -t spark --output json",
     "compile": "sml compile -s user_agg",

@@ -9,7 +9,7 @@ import click
 from sqlmesh_like.cli.options import global_options
 
 GROUPS = {
-    "Begin": ("init", "debug", "deps", "import-check", "completion", "schema", "lsp"),
+    "Begin": ("init", "debug", "deps", "package", "import-check", "completion", "schema", "lsp"),
     "Look at the project": ("parse", "compile", "lint", "ls", "explain", "plan", "diff", "lineage"),
     "Bring tables up to date": ("ingest", "seed", "run", "snapshot", "test", "build", "watch", "retry", "publish"),
     "Look at the tables": ("show", "sql", "changes", "verify", "freshness", "source", "history", "docs", "report"),

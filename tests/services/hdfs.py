@@ -17,7 +17,7 @@ from tests.services.process import free_port, java, pinned, running
 from tests.services.wanted import need
 
 _STARTED = b"Started MiniDFSCluster"
-_LOG = """log4j.rootLogger=INFO,out
+LOG4J = """log4j.rootLogger=INFO,out
 log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%p %c{1}: %m%n
@@ -63,7 +63,7 @@ def hdfs(folder: Path) -> Iterator[HdfsServer]:
     need(lambda: require_library("hdfs://tests"), lambda: pinned("hdfs"))
     server, log = HdfsServer(free_port()), folder / "hdfs.log"
     (folder / "conf").mkdir()
-    (folder / "conf" / "log4j.properties").write_text(_LOG, encoding="utf-8")
+    (folder / "conf" / "log4j.properties").write_text(LOG4J, encoding="utf-8")
     command = java((folder / "conf", *pinned("hdfs")), "-Xmx512m", f"-Dtest.build.data={folder / 'data'}")
     options = ("-format", "-nnport", str(server.port), "-datanodes", "2")
     command += ["org.apache.hadoop.test.MiniDFSClusterManager", *options]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlmesh_like.cdc.sources.database.column_types import spark_type
 from sqlmesh_like.cdc.sources.database.connector_settings import whole_tables
-from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of
+from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of, unreadable_columns
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import storable_name
@@ -58,7 +58,10 @@ def database_at(url: str, password: str | None) -> DatabaseSettings:
 def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]:
     """Path and text of each file of a project for a database. Raises SmlError where it does not answer or has none."""
     with connect(settings) as db:
-        tables = whole_tables(tables_of(db, settings, with_columns=True))
+        unreadable = unreadable_columns(db, settings)
+        tables = whole_tables(
+            table for table in tables_of(db, settings, with_columns=True) if table.name not in unreadable
+        )
     if not tables:
         raise UsageError(f"{settings.address} has no tables that this user can see")
     source = storable_name(settings.database, ascii_only=True).lower()
@@ -67,7 +70,9 @@ def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]
     yield "profiles.yml", _PROFILE.format(name=name)
     values = {"name": name, "address": settings.address, "variable": PASSWORD_VARIABLE, "source": source}
     yield "README.md", _README.format(**values)
-    yield f"models/ods/{source}.yml", "\n".join(_source(source, settings, tables, names)) + "\n"
+    left_out = (f"{table} is not read: Debezium does not know the type of {each}" for table, each in unreadable.items())
+    declared = [*_source(source, settings, tables, names), *(f"      # {' '.join(line.split())}." for line in left_out)]
+    yield f"models/ods/{source}.yml", "\n".join(declared) + "\n"
     for table, own in zip(tables, names, strict=True):
         columns = [storable_name(column.name) for column in table.columns]
         listed = ",\n".join(f"    {_column(each)}" for each in columns)

@@ -41,6 +41,7 @@ from sqlmesh_like.cdc.stream.ingest_context import IngestContext
 from sqlmesh_like.cdc.stream.small_batches import take_small_batches
 from sqlmesh_like.cdc.stream.source_log import event_log_of
 from sqlmesh_like.cdc.stream.table_replay import queue_what_is_missing, queue_what_was_skipped
+from sqlmesh_like.cdc.tables.empty_table import make_empty_table
 from sqlmesh_like.cdc.tables.last_commits import forget_last_commits, note_last_commits
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
@@ -94,6 +95,7 @@ def ingest_source(
             run.prepare(start)
             if run.begin(start):
                 run.wait()
+        run.make_empty_tables()
         run.confirm_to_database()
     return run.report()
 
@@ -146,6 +148,17 @@ class IngestRun:
                 self.capture.follow()
             else:
                 self.capture.read_to_end()
+
+    def make_empty_tables(self) -> None:
+        """Make the tables of a database that have no rows there. All events of the others have been ingested."""
+        if self.capture is None or stop_signals.is_wished():
+            return
+        behind, had_events = tables_behind(self.place), {each.table for each in self.ingested.tables}
+        for table in self.capture.tables_read:
+            is_empty = table.table not in had_events and not behind.get(table.name)
+            if is_empty and make_empty_table(self.place, table):
+                report = IngestReport(self.place.source.name, tables=(TableReport(table.table),))
+                self.ingested = self.ingested.plus(report)
 
     def confirm_to_database(self, mark: BatchMarker | None = None) -> None:
         """Let the database clean what all tables hold: the batch `mark`, or all that was spooled."""

@@ -88,7 +88,7 @@ def _commit_batch(
         # A table without commits has no rows to delete, but a replay of its dead letters must know the truncate.
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table, retained=decoded.retained)
-    table, metadata = _hudi_table(place, layout, uri, decoded)
+    table, metadata = hudi_table(place, layout, uri, decoded)
     _keep_columns(place, decoded, uri)
     tombstones = place.tombstones_uri(layout.table)
     floors = None
@@ -193,7 +193,7 @@ def _keep_columns(place: SourcePaths, decoded: Decoded, uri: str) -> None:
     stored = spark.read.format("hudi").load(uri)
     kept = [quoted_name(name) for name in stored.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
     values = [f"cast({quoted_name(old)} as {types[new]}) as {quoted_name(new)}" for new, old in renamed.items()]
-    table, metadata = _hudi_table(place, decoded.layout, uri)
+    table, metadata = hudi_table(place, decoded.layout, uri)
     known = Timeline(uri).extra(STATE_PREFIX + MARKER_KEY)
     write(
         stored.selectExpr(*kept, *values),
@@ -275,7 +275,7 @@ def _add_truncates(decoded: Decoded, uri: str, versions: Frame, *, in_order: boo
     return versions
 
 
-def _hudi_table(
+def hudi_table(
     place: SourcePaths, layout: OdsLayout, uri: str, decoded: Decoded | None = None
 ) -> tuple[HudiTable, dict[str, str]]:
     """The table with its stored settings, or as `decoded` creates it; and metadata that repeats these settings.

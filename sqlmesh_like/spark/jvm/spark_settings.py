@@ -53,7 +53,8 @@ _OF_LOG = ("log4j2.configurationFile", "sml.log.file")
 _OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _OPTIONS = "spark.driver.extraJavaOptions"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
-_JOINED = {EXTENSIONS: ",", "spark.jars": ",", _OPTIONS: " ", _EXECUTOR_OPTIONS: " "}
+JARS = "spark.jars"
+_JOINED = {EXTENSIONS: ",", JARS: ",", _OPTIONS: " ", _EXECUTOR_OPTIONS: " "}
 AVRO_LIMITS = tuple(
     f"-Dorg.apache.avro.limits.{name}.maxLength={limit}"
     for name, limit in (("string", 64 * 1024**2), ("bytes", 64 * 1024**2), ("collectionItems", 4 * 1024**2))
@@ -65,12 +66,12 @@ AVRO_LIMITS = tuple(
 class Machine:
     """The machine's part of the settings: JDK, paths of jars, file of the JVM's log, further Java options.
 
-    `executor_options`: Java options of executors, which run elsewhere.
+    `executor_options`: Java options of executors, which run elsewhere. Without JDK and log: a machine not known yet.
     """
 
-    jdk: Jdk
+    jdk: Jdk | None
     jars: Sequence[Path]
-    log_file: Path
+    log_file: Path | None
     java_options: Sequence[str] = ()
     executor_options: Sequence[str] = ()
 
@@ -106,6 +107,16 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
     return settings
 
 
+def submitted_settings(target: Target, *, with_kafka: bool) -> dict[str, str]:
+    """Settings that a JVM of `spark-submit` starts with: those of a session, without secrets, master and jars.
+
+    Raises ProjectError where the target changes a fixed one.
+    """
+    avro = AVRO_LIMITS if with_kafka else ()
+    settings, _, _ = split_secrets(spark_settings(target, Machine(None, (), None, avro, avro)))
+    return {name: value for name, value in settings.items() if name not in ("spark.master", JARS)}
+
+
 def short_session_options(target: Target) -> Sequence[str]:
     """Java options of a session that computes little: code is compiled once, and garbage collected by one thread.
 
@@ -138,7 +149,7 @@ def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 def _is_ours(name: str) -> bool:
     """Settings that stay public: redaction, which must be known before Spark starts, and those that pyspark reads."""
-    return "redaction" in name or name in (_OPTIONS, "spark.master", "spark.jars", "spark.driver.memory")
+    return "redaction" in name or name in (_OPTIONS, "spark.master", JARS, "spark.driver.memory")
 
 
 def _is_fixed(target: Target, name: str, value: str) -> ProjectError:
@@ -167,17 +178,17 @@ def _of_target(target: Target) -> dict[str, str]:
 def _of_machine(machine: Machine) -> dict[str, str]:
     log_config = resources.files("sqlmesh_like.spark.jvm").joinpath("log4j2.properties")
     options = {
-        **dict(zip(_OF_LOG, (str(log_config), str(machine.log_file)), strict=True)),
+        **(dict(zip(_OF_LOG, (str(log_config), str(machine.log_file)), strict=True)) if machine.log_file else {}),
         # Hudi's size estimator otherwise starts helper processes that try to attach to this JVM, in vain.
         "jol.skipHotspotSAAttach": "true",
         "jol.skipDynamicAttach": "true",
     }
-    if machine.jdk.trust_store:
+    if machine.jdk and machine.jdk.trust_store:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
     java_options = [*(f"-D{key}={value}" for key, value in options.items()), *_LOCALE]
     java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
     return {
-        "spark.jars": ",".join(str(jar) for jar in machine.jars),
+        JARS: ",".join(str(jar) for jar in machine.jars),
         _OPTIONS: " ".join(map(shlex.quote, java_options)),
         _EXECUTOR_OPTIONS: " ".join((*_LOCALE, *machine.executor_options)),
     }

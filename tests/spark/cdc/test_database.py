@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.faults.calls import LIMIT
 from tests.services import postgres
 from tests.services.mariadb import Server, find_server, mariadb
+from tests.services.process import java
 from tests.services.random_shop import alter, statements
 from tests.services.wanted import need
 from tests.spark.cdc import test_live
@@ -102,10 +104,14 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
         "create table store.tag (id int primary key, item int, foreign key (item) references store.item (id)"
         " on delete cascade)",
         "insert into store.tag values (1, 1)",
+        "create table store.network (id int primary key, ip inet6)",  # which Debezium's grammar does not know
+        "create table store.later (id int primary key, text varchar(9))",
     )
     lake = lake_of(server, tmp_path, spark, "store", "item", "tag", rows_per_query=2)
+    lake.tables += (table("later", database="store", columns={"id": "int", "text": "string"}),)
     assert lake.run().dead_letters == 0
     assert lake.rows("item") == rows(server, "store.item")
+    assert (lake.types("later"), lake.rows("later"), lake.commits("later")) == ({"id": "int", "text": "string"}, [], 1)
     run(
         server,
         "update store.item set id = 20 where id = 2",
@@ -113,6 +119,9 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
         "insert into store.tag values (2, 4), (3, 1)",
         "delete from store.item where id = 4",  # and what refers to it, of which the log has nothing
         "insert into store.other values (1)",
+        "alter table store.network add column former inet4",
+        "insert into store.network (id) values (1)",
+        "insert into store.later values (1, 'x')",
         "flush binary logs",
         "alter table store.item add column late int default 7",
         "alter table store.tag add column n int not null",  # all rows have 0 now, and no event says so
@@ -122,7 +131,7 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     assert not report.failed and report.dead_letters == 0
     assert lake.rows("item") == rows(server, "store.item")
     assert lake.rows("tag") == rows(server, "store.tag") == [(1, 1, 0), (3, 1, 0)]
-    assert lake.commits("item") == 2
+    assert (lake.commits("item"), lake.rows("later")) == (2, [(1, "x")])
     run(
         server,
         "update store.item set name = 'logged', price = 9 where id = 3",
@@ -136,6 +145,10 @@ def test_snapshot_and_log_of_mariadb(server: Server, tmp_path: Path, spark: Spar
     differing = {row.key: (row.only, [each.name for each in row.columns]) for row in result.examples}
     assert differing == {"id=1": (None, ["price"]), "id=20": (None, ["name", "at"]), "id=7": ("database", [])}
     assert (result.different, result.unread, result.uncompared, result.error) == (3, 1, (), None)
+    run(server, "alter table store.later add column ip inet6", "insert into store.later (id) values (2)")
+    with pytest.raises(IngestError, match=r"of its log, near .*column ip inet6"):
+        lake.run()
+    assert lake.rows("later") == [(1, "x")], "no row is read by the columns that the table had before"
 
 
 def compared(lake: Lake) -> list[TableComparison]:
@@ -177,6 +190,54 @@ def test_every_type_of_mariadb_is_as_from_kafka(server: Server, tmp_path: Path, 
     assert lake.run().events == 0
     live.run(*statements(live.tables, live.random, 20))
     test_live.check(live, lake)
+
+
+UNKNOWN_STATEMENTS = {
+    "CREATE TABLE other (a int)": False,
+    "alter table `other` add a inet6": False,
+    "ALTER TABLE shop.other ADD a inet6": False,
+    'alter online table if exists "other" add a inet6': False,
+    "/* a comment */ drop table if exists shop . other": False,
+    "create table wanted.item (a inet6)": False,  # of another database
+    "create or replace definer=`root`@`%` procedure p() begin end": False,
+    "create trigger t after insert on item for each row set @a = 1": False,
+    "alter table item add a inet6": True,
+    "alter table ITEM add a inet6": True,
+    'ALTER TABLE "item" ADD a inet6': True,
+    "alter table `shop`.`item` add a inet6": True,
+    "alter table other rename to item": True,
+    "alter table other exchange partition p with table item": True,
+    "alter table `a``b` add a inet6": True,
+    "alter table /* x */ item add a inet6": True,
+    "drop table other, item": True,
+    "rename table other to item": True,
+    "drop database shop": True,
+    "something else": True,
+}  # fmt: skip
+
+
+def test_which_statements_that_debezium_does_not_know_may_concern_a_table_that_is_read(tmp_path: Path) -> None:
+    need(lambda: ensure_jars(engine_jars("mysql")))
+    probe = """public class Probe {
+        public static void main(String[] statements) throws Exception {
+            java.util.Properties settings = new java.util.Properties();
+            settings.setProperty("table.include.list", "shop\\\\.item,shop\\\\.tag");
+            settings.setProperty("sml.database", "shop");
+            EventSpool.StatementLog log = new EventSpool.StatementLog(System.err, settings);
+            for (int i = 0; i < statements.length; i++) System.out.println(log.mayConcern(statements[i]));
+        }
+    }"""
+    package = resources.files("sqlmesh_like.cdc.sources.database")
+    source = tmp_path / "Probe.java"
+    source.write_text(package.joinpath("EventSpool.java").read_text(encoding="utf-8") + probe)
+    command = java(ensure_jars(engine_jars("mysql")))
+    done = subprocess.run(
+        [*command, "org.codehaus.janino.SimpleCompiler", source, "Probe", *UNKNOWN_STATEMENTS],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = [answer == "true" for answer in done.stdout.split()]
+    assert dict(zip(UNKNOWN_STATEMENTS, answers, strict=True)) == UNKNOWN_STATEMENTS
 
 
 @pytest.fixture(scope="module")

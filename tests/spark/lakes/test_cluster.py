@@ -133,7 +133,7 @@ def test_a_script_is_submitted_to_a_cluster(master: str, tmp_path: Path) -> None
     project(root, master)
     write_orders(root, FIRST)
     script = root / "run_sml.py"
-    script.write_text("import sys\nfrom sqlmesh_like.cli.app import main\nsys.exit(main())\n")
+    script.write_text("import sys\nfrom sqlmesh_like.cli.submitted import main\nsys.exit(main())\n")
     submit = str(Path(sys.executable).with_name("spark-submit"))
     options = ["--master", master, "--jars", ",".join(map(str, ensure_jars())), "--driver-memory", "1g"]
     sml(root, "build", start=(submit, *options, str(script)))

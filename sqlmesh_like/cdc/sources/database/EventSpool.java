@@ -24,6 +24,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.ObjectOutputStream;
 import java.io.OutputStream;
+import java.io.PrintStream;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Method;
@@ -42,6 +43,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 import javax.management.JMException;
 import javax.management.MBeanServer;
@@ -104,6 +107,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             int tab = line.indexOf('\t');
             settings.setProperty(line.substring(0, tab), line.substring(tab + 1));
         }
+        System.setErr(new StatementLog(System.err, settings));
         EventSpool spool = new EventSpool(new File(settings.getProperty("sml.folder")), settings);
         spool.lock();
         spool.recover();
@@ -529,6 +533,70 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         found = Arrays.copyOf(found, count);
         Arrays.sort(found);
         return found;
+    }
+
+    /**
+     * The log, in which Debezium says that it ignores a statement that its grammar does not know. It may where no table
+     * that is read can be meant; else it would take later rows for those of other columns, and this process ends. The
+     * log is written by the thread that reads the database's log, so nothing later has been spooled then.
+     */
+    static final class StatementLog extends PrintStream {
+        private static final String IGNORING = "Ignoring unparseable ";
+        private static final String NAME = "(`[^`]+`|\"[^\"]+\"|[\\w$\\u0080-\\uffff]+)";
+        private static final Pattern OF_NO_TABLE = Pattern.compile(
+            "(?is)(create|alter|drop)\\s+(or\\s+replace\\s+)?(definer\\s*=\\s*\\S+\\s+)?(aggregate\\s+)?"
+            + "(procedure|function|trigger|event|user|role|server|package)\\b.*|(grant|revoke)\\b.*");
+        private static final Pattern OF_ONE_TABLE = Pattern.compile(
+            "(?is)(create|alter|drop)\\s+(or\\s+replace\\s+)?((online|ignore)\\s+)*table\\s+(if\\s+(not\\s+)?exists\\s+)?"
+            + NAME + "(\\s*\\.\\s*" + NAME + ")?(.*)");
+        private static final Pattern OF_MORE_TABLES = Pattern.compile("(?is).*\\b(rename|exchange)\\b.*");
+        private final String[] patterns;
+        private final String database;
+        private String statement;
+
+        StatementLog(OutputStream out, Properties settings) {
+            super(out, true);
+            patterns = settings.getProperty("table.include.list", "").split("(?<!\\\\),");
+            database = settings.getProperty("sml.database", "");
+        }
+
+        public void println(String line) {
+            super.println(line);
+            int begin = line.indexOf(IGNORING);
+            int quote = line.indexOf('\'', begin < 0 ? 0 : begin);
+            if (begin >= 0 && quote >= 0) {
+                String text = line.substring(quote + 1, Math.max(quote + 1, line.lastIndexOf('\'')));
+                statement = mayConcern(text) ? text : null;
+            }
+        }
+
+        /** The error follows the line that names the statement. */
+        public void println(Object value) {
+            super.println(value);
+            if (statement != null) fail("engine", "DDL statement couldn't be parsed, with the statement '" + statement + "' " + value);
+        }
+
+        public void flush() {
+            super.flush();
+            if (statement != null) fail("engine", "DDL statement couldn't be parsed, with the statement '" + statement + "' ");
+        }
+
+        boolean mayConcern(String text) {
+            String bare = text.replaceAll("(?s)^(\\s*/\\*.*?\\*/)*\\s*", "");
+            if (OF_NO_TABLE.matcher(bare).matches()) return false;
+            Matcher table = OF_ONE_TABLE.matcher(bare);
+            if (!table.matches()) return true;
+            boolean isQualified = table.group(9) != null;
+            String rest = table.group(10);
+            if (rest.startsWith("`") || rest.startsWith("\"")) return true;  // a name with such a sign in it
+            if (table.group(1).equalsIgnoreCase("drop") && rest.indexOf(',') >= 0) return true;
+            if (table.group(1).equalsIgnoreCase("alter") && OF_MORE_TABLES.matcher(rest).matches()) return true;
+            String name = (isQualified ? table.group(7) : database) + "." + table.group(isQualified ? 9 : 7);
+            for (int i = 0; i < patterns.length; i++) {
+                if (Pattern.compile(patterns[i], Pattern.CASE_INSENSITIVE).matcher(name.replaceAll("[`\"]", "")).matches()) return true;
+            }
+            return false;
+        }
     }
 
     private static final class FastGzip extends GZIPOutputStream {

@@ -19,7 +19,7 @@ from sqlmesh_like.cdc.sources.database.connector_settings import (
     declared_table,
 )
 from sqlmesh_like.cdc.sources.database.database_state import database_state, has_other_tables
-from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
+from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure, engine_error
 from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of_partitions
 from sqlmesh_like.cdc.sources.database.load_progress import LoadProgress
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
@@ -32,13 +32,13 @@ from sqlmesh_like.cdc.sources.database.server import (
     DatabaseAwayError,
     Table,
     connect,
-    engine_error,
     log_end,
 )
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
+from sqlmesh_like.project.nodes import SourceTable
 
 _log = logging.getLogger("sqlmesh_like.cdc")
 _PATIENCE_SECONDS = 1800.0
@@ -133,6 +133,13 @@ class DatabaseCapture:
             and ((before := record.layouts.get(name.lower())) is None or before.table != now.table)
         ]
         return record.with_layouts(layouts, new)
+
+    @property
+    def tables_read(self) -> tuple[SourceTable, ...]:
+        """The declared tables of which the spool has had all rows that there are."""
+        complete = [table for table in self._asked.tables if str(table) in self._asked.record.complete]
+        routed = (declared_table(self.place.source, table) for table in complete)
+        return tuple({table.name: table for table in routed if table is not None}.values())
 
     def read_to_end(self) -> None:
         """Spool all that the log holds now, and rows that it does not name: those of tables that were made anew, and

@@ -78,6 +78,9 @@ def _of_mysql(
         "database.server.id": str(10_000 + zlib.crc32(str(spool.folder).encode()) % 2_000_000_000),
         "database.ssl.mode": "disable" if mariadb else "preferred",
         "bigint.unsigned.handling.mode": "precise",
+        # `EventSpool.StatementLog` ends the engine where the statement may be one of these tables.
+        "schema.history.internal.skip.unparseable.ddl": "true",
+        "sml.database": settings.database,
         # How often the server says that there is nothing new; the client's own reconnecting would hide that it is away.
         "connect.keep.alive": "false",
         "connect.keep.alive.interval.ms": "1000",

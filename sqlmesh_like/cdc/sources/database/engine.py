@@ -1,4 +1,4 @@
-"""Debezium's engine in a process of its own. Owns starting and ending it and what both sides say to each other.
+"""Debezium's engine in a process of its own. Owns starting and ending it, and what both sides say to each other.
 
 Its settings, with the password, go through its standard input, which no other user can read; its log is a file. If
 this process is killed, the engine's input ends, and so does the engine.
@@ -7,6 +7,7 @@ this process is killed, the engine's input ends, and so does the engine.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tomllib
 from collections.abc import Callable, Mapping
@@ -16,8 +17,9 @@ from pathlib import Path
 from threading import Condition, Thread
 
 from sqlmesh_like.cdc.sources.database.connector_settings import printable
-from sqlmesh_like.errors import MachineError
-from sqlmesh_like.project.nodes import DatabaseKind
+from sqlmesh_like.cdc.sources.database.server import database_error
+from sqlmesh_like.errors import IngestError, MachineError, SmlError
+from sqlmesh_like.project.nodes import DatabaseKind, DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import Jar, ensure_jars
 from sqlmesh_like.spark.jvm.java import find_jdk
 
@@ -123,3 +125,36 @@ class Engine:
         with suppress(OSError):
             self._process.stdin.close()
         self._reader.join()
+
+
+def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError:
+    """What Debezium's engine says, as an error with advice."""
+    if re.search(
+        r"no longer available on the server|Could not find first log file|purged|can no longer be", said, re.I
+    ):
+        return IngestError(
+            f"{settings.address} no longer has the part of its log that follows what was read",
+            location=settings.declared_at,
+            hint=f"sml ingest -s source:{source} --from earliest reads its tables again, without rows that are gone",
+        )
+    if re.search(r"internal schema size|schema isn't known|schema recovery", said, re.I):
+        return IngestError(
+            f"{settings.address}: Debezium's record of its tables' columns does not fit to its log: {said[-300:]}",
+            location=settings.declared_at,
+            hint=f"sml ingest -s source:{source} --from earliest reads its tables again",
+        )
+    if statement := re.search(
+        r"DDL statement couldn't be parsed.*? with the statement '(.*?)'(?:\s|$)", said, re.I | re.S
+    ):
+        near = re.search(
+            r"(?:alternative at|mismatched|extraneous) input '(.*?)'(?: expecting| at |\s*\||\s*$)", said, re.S
+        )
+        where = f", near {near[1].replace(chr(92) + 'n', ' ')[-40:].strip()!r}" if near else ""
+        return IngestError(
+            f"{settings.address}: Debezium does not understand a statement of its log{where}: {statement[1][:400]}",
+            location=settings.declared_at,
+            hint="take the table out of the source, if it is made so; if only this statement of it is unusual,"
+            f" sml ingest -s source:{source} --from earliest reads its tables again, and its log from after that",
+        )
+    causes = [part for part in said.split(" | ") if part]
+    return database_error(settings, causes[-1] if causes else said)

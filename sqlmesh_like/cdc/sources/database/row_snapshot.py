@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.sources.database.connector_settings import connector_settings, database_of
-from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure
-from sqlmesh_like.cdc.sources.database.server import Table, connect, engine_error, is_mariadb
+from sqlmesh_like.cdc.sources.database.engine import Engine, EngineFailure, engine_error
+from sqlmesh_like.cdc.sources.database.server import Table, connect, is_mariadb
 from sqlmesh_like.cdc.sources.database.spool import Spool, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sqlmesh_like.errors import IngestError, MachineError, SmlError
+from sqlmesh_like.errors import MachineError, SmlError
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.sql_text import standard_identifier
 
@@ -261,6 +261,19 @@ def partitioned_above(db: sa.Connection) -> dict[tuple[str, str], frozenset[str]
     return {(schema, name): frozenset(above) for schema, name, above in db.execute(sa.text(query))}
 
 
+def unreadable_columns(db: sa.Connection, settings: DatabaseSettings) -> dict[str, str]:
+    """Tables of a MariaDB that Debezium cannot read, each with the column whose type its grammar does not know."""
+    import sqlalchemy as sa
+
+    if settings.kind != "mysql":
+        return {}
+    query = (
+        "select table_name, concat(column_name, ' ', data_type) from information_schema.columns"
+        " where table_schema = :database and data_type in ('inet4', 'inet6') order by ordinal_position desc"
+    )
+    return {row[0]: row[1] for row in db.execute(sa.text(query), {"database": settings.database})}
+
+
 def _type_text(type_: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> str:
     """The type as the database declares it. In PostgreSQL a type of the user's may have the name of another one.
 
@@ -274,31 +287,3 @@ def _type_text(type_: sa.types.TypeEngine[Any], dialect: sa.Dialect) -> str:
         return str(type_) if dialect.name == "postgresql" else type_.compile(dialect=dialect)
     except CompileError:  # unknown to SQLAlchemy
         return ""
-
-
-def engine_error(settings: DatabaseSettings, said: str, source: str) -> SmlError:
-    """What Debezium's engine says, as an error with advice."""
-    if re.search(
-        r"no longer available on the server|Could not find first log file|purged|can no longer be", said, re.I
-    ):
-        return IngestError(
-            f"{settings.address} no longer has the part of its log that follows what was read",
-            location=settings.declared_at,
-            hint=f"sml ingest -s source:{source} --from earliest reads its tables again, without rows that are gone",
-        )
-    if re.search(r"internal schema size|schema isn't known|schema recovery", said, re.I):
-        return IngestError(
-            f"{settings.address}: Debezium's record of its tables' columns does not fit to its log: {said[-300:]}",
-            location=settings.declared_at,
-            hint=f"sml ingest -s source:{source} --from earliest reads its tables again",
-        )
-    if statement := re.search(
-        r"DDL statement couldn't be parsed.*? with the statement '(.*?)'(?:\s|$)", said, re.I | re.S
-    ):
-        return IngestError(
-            f"{settings.address}: Debezium does not understand a statement of its log: {statement[1][:400]}",
-            location=settings.declared_at,
-            hint=f"sml ingest -s source:{source} --from earliest reads its tables again, and its log from after that",
-        )
-    causes = [part for part in said.split(" | ") if part]
-    return database_error(settings, causes[-1] if causes else said)
