@@ -26,7 +26,7 @@ _TYPES = {
 }
 _BY_NAME = {name: spark_type for spark_type, names in _TYPES.items() for name in names}
 _TYPE = re.compile(
-    r"(\w+(?: precision)?)(?:\(([^)]*)\))?(?:\s+(unsigned))?(?: with(?:out)? time zone| zerofill| collate .*)?"
+    r"(\w+(?: precision)?)(?:\(([^)]*)\))?(?:\s+(unsigned))?(?: with(?:out)? time zone| zerofill| (?:character set|collate) .*)?"
 )
 
 
@@ -35,8 +35,8 @@ def spark_type(database_type: str) -> str | None:
 
     >>> [spark_type(each) for each in ("DECIMAL(10, 2)", "DECIMAL(65, 30)", "INTEGER(10) UNSIGNED", "VARCHAR(20)")]
     ['decimal(10,2)', 'string', 'bigint', 'string']
-    >>> [spark_type(each) for each in ("FLOAT", "FLOAT(7, 2)", "BIT(1)", "BIT(9)")]
-    ['float', None, 'boolean', None]
+    >>> [spark_type(each) for each in ("FLOAT", "FLOAT(7, 2)", "BIT(1)", "BIT(9)", "LONGTEXT CHARACTER SET latin1")]
+    ['float', None, 'boolean', None, 'string']
     """
     match = _TYPE.fullmatch(database_type.strip().lower())
     if match is None:
