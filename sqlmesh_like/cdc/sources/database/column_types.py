@@ -26,7 +26,8 @@ _TYPES = {
 }
 _BY_NAME = {name: spark_type for spark_type, names in _TYPES.items() for name in names}
 _TYPE = re.compile(
-    r"(\w+(?: precision)?)(?:\(([^)]*)\))?(?:\s+(unsigned))?(?: with(?:out)? time zone| zerofill| (?:character set|collate) .*)?"
+    r"(\w+(?: precision)?)(?:\(([^)]*)\))?(?:\s+(unsigned))?"
+    r"(?: with(?:out)? time zone| zerofill| (?:character set|collate) .*)?"
 )
 
 
