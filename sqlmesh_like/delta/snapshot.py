@@ -198,8 +198,7 @@ class _Program:
         absent = f"o.{_q(names['dbt_scd_id'])} is null"
         was_deleted = f"coalesce(o.{_q(names['dbt_is_deleted'])} = 'True', false)" if self._keeps_deleted else "false"
         changed = f"not ({absent}) and ({self._is_newer} or {was_deleted})"
-        moment = self._updated_at
-        start = f"greatest({moment}, c._sml_ended, if({was_deleted}, o.{_q(names['dbt_valid_from'])}, null))"
+        start = self._start(was_deleted)
         parts = [
             self._versions(
                 f"{source} left join {opened} on {same} left join {ended} on {past}",
@@ -215,6 +214,15 @@ class _Program:
             if self._keeps_deleted:
                 parts.append(self._deletions(gone, condition))
         return " union all ".join(parts)
+
+    def _start(self, was_deleted: str) -> str:
+        """SQL for when a version begins that follows the ended ones `c` and the open one `o` of its key."""
+        start = f"greatest({self._updated_at}, c._sml_ended)"
+        if not self._keeps_deleted:
+            return start
+        # A row that comes back with the time that it had before was gone until this run, by all that is known.
+        was_gone = f"{was_deleted} and coalesce({start} <= o.{_q(self.config.names['dbt_valid_from'])}, true)"
+        return f"if({was_gone}, {self.now}, {start})"
 
     @property
     def _keeps_deleted(self) -> bool:

@@ -90,6 +90,19 @@ def test_a_deletion_may_be_a_version_of_its_own() -> None:
     ]  # fmt: skip
 
 
+def test_by_timestamp_a_row_that_comes_back_with_its_old_time_was_deleted_until_then() -> None:
+    """A row restored from a backup: its version would begin with its deletion, and be written over it."""
+    kept = Kept(by_time(hard_deletes="new_record"))
+    kept.take(3, (1, "a", day(1)), (2, "b", day(1)))
+    assert kept.take(4) == 4
+    assert kept.take(6, (1, "a", day(1)), (2, "b", day(5))) == 4
+    assert kept.take(7, (1, "a", day(1)), (2, "b", day(5))) == 0
+    assert kept.versions("dbt_is_deleted") == [
+        (1, "a", 1, 4, "False"), (1, "a", 4, 6, "True"), (1, "a", 6, None, "False"),
+        (2, "b", 1, 4, "False"), (2, "b", 4, 5, "True"), (2, "b", 5, None, "False"),
+    ]  # fmt: skip
+
+
 def test_what_is_valid_may_have_a_date_and_columns_other_names() -> None:
     names = {"dbt_valid_to": "until", "dbt_valid_from": "since"}
     kept = Kept(config(dbt_valid_to_current="timestamp '9999-12-31'", snapshot_meta_column_names=names))
