@@ -151,9 +151,11 @@ def _launch(settings: Mapping[str, str]) -> _Settings:
     for name, value in public.items():
         conf.set(name, value)
     SparkContext._ensure_initialized(conf=conf)
-    system = SparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    java: Any = SparkContext._jvm.java  # type: ignore[union-attr]
     for name, value in properties.items():
-        system.setProperty(name, value)
+        java.lang.System.setProperty(name, value)
+    # Variables such as _JAVA_OPTIONS come after the JVM's arguments, and would win over LOCALE_OPTIONS.
+    java.util.Locale.setDefault(java.util.Locale.US)
     _scrub_log()
     return {**public, **secret}
 

@@ -109,6 +109,14 @@ def test_values_do_not_depend_on_the_locale_of_a_machine(of: str) -> None:
         assert "-Duser.language=en -Duser.country=US" in options
 
 
+@pytest.mark.parametrize("option", ["-Duser.language=tr", "'-Duser.region=TR'", "-Duser.language.format=az"])
+def test_another_locale_is_refused_and_its_own_may_be_repeated(option: str) -> None:
+    with pytest.raises(ProjectError, match=f"extraJavaOptions: {option.strip(chr(39))}: Java's locale is fixed"):
+        spark_settings(target(spark__driver__extraJavaOptions=f"-Xss8m {option}"), MACHINE)
+    allowed = "-Duser.language=en -Duser.country=US -Duser.timezone=Asia/Tokyo"
+    assert spark_settings(target(spark__driver__extraJavaOptions=allowed), MACHINE)
+
+
 def test_a_log_path_with_a_space_stays_one_java_option() -> None:
     options = spark_settings(target(), MACHINE)["spark.driver.extraJavaOptions"]
     assert "'-Dsml.log.file=/log dir/spark.log'" in options
