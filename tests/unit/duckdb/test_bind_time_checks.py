@@ -55,6 +55,8 @@ def test_types_that_both_engines_combine_alike(expression: str) -> None:
         ("a between a and a", "BETWEEN of"),
         ("row_number() over (partition by a order by i, a desc)", "ORDER BY of"),
         ("greatest(a, a)", "GREATEST of"),
+        ("(i, d) < (3, 3)", "an order of"),
+        ("rank() over (order by (i, d))", "ORDER BY of"),
     ],
 )
 def test_a_quotient_of_floats_is_a_double_and_nulls_in_lists_come_first(expression: str, reason: str) -> None:
@@ -67,6 +69,7 @@ def test_a_quotient_of_floats_is_a_double_and_nulls_in_lists_come_first(expressi
     [
         "select i from t order by a", "select i, a as l from t order by i, l desc limit 1",
         "select i, a from t order by 2",
+        "select i from t order by (i, d)", "select i, (i, d) as l from t order by 2",
         "select * from t order by s", "select i, collect_list(d) as l from t group by i order by l",
         "select i from t group by i order by collect_list(d)", "select distinct a as l from t order by l",
         "select a from t union all select a from t order by a", "select * from (select a from t order by a limit 1)",
