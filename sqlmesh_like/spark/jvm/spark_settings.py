@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.plan.router import runs_here
@@ -25,6 +26,7 @@ from sqlmesh_like.project.reading.session_settings import (
     LOCALE_OPTIONS,
     changed_setting,
     foreign_locale,
+    value_settings,
 )
 from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
@@ -122,6 +124,20 @@ def short_session_options(target: Target) -> Sequence[str]:
     """
     given = (target.spark.get(_OPTIONS), *map(os.environ.get, _OPTION_VARIABLES))
     return () if any(given) else _SHORT_OPTIONS
+
+
+def clear_own_settings(system: Any, settings: Mapping[str, str]) -> Sequence[str]:
+    """Remove from the JVM (`system`: its `java.lang.System`) what may change values and is not in `settings`.
+
+    Its properties are those of `spark-defaults.conf`, which a context reads when it is made; calls that need no Spark
+    know nothing of them. Returns the names.
+    """
+    names = [str(name) for name in system.getProperties().stringPropertyNames()]
+    found = value_settings({name: str(system.getProperty(name)) for name in names if name.startswith("spark.sql.")})
+    removed = sorted(found.keys() - settings.keys())
+    for name in removed:
+        system.clearProperty(name)
+    return removed
 
 
 def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
