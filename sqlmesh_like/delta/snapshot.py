@@ -55,6 +55,15 @@ def key_columns(part: str) -> tuple[str, ...]:
     return (part,) if tree is None else tuple(column.name for column in tree.find_all(exp.Column))
 
 
+def _same(one: str, other: str, is_map: bool) -> str:
+    """SQL for whether two values are equal; Spark compares no maps, but their entries.
+
+    >>> _same("s.m", "o.m", is_map=True)
+    'array_sort(map_entries(s.m)) <=> array_sort(map_entries(o.m))'
+    """
+    return " <=> ".join(f"array_sort(map_entries({value}))" if is_map else value for value in (one, other))
+
+
 @dataclass(frozen=True)
 class SnapshotProgram:
     """`first` fills a new table; `changes` yields the rows to upsert into an existing one, keyed by `_sml_key`."""
@@ -237,7 +246,9 @@ class _Program:
         checked = self.config.check or tuple(column.name for column in self.source)
         if any(name.lower() not in stored for name in checked):
             return "true"  # as in dbt: with an added column every row is a new version
-        return f"({' or '.join(f'not (s.{_q(name)} <=> o.{_q(name)})' for name in checked)})"
+        types = {column.name.lower(): column.type or "" for column in self.source}
+        pairs = [(f"s.{_q(name)}", f"o.{_q(name)}", types[name.lower()].startswith("map<")) for name in checked]
+        return f"({' or '.join(f'not ({_same(*pair)})' for pair in pairs)})"
 
     def _close_versions(self, relation: str, condition: str, moment: str) -> str:
         """Open versions with their stored values and an end."""

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from sqlmesh_like.delta.snapshot import added_columns, snapshot_program
 from sqlmesh_like.errors import Location, NodeError, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
@@ -76,6 +77,13 @@ def test_an_invalidated_row_ends_and_one_that_comes_back_starts_then(make: objec
     assert kept.take(6, (1, "a", day(3))) == 1
     starts = 6 if make is config else 4  # by timestamp: not before its end, though its time says so
     assert kept.versions() == [(1, "a", 3, 4), (1, "a", starts, None)]
+
+
+def test_a_map_is_checked_by_its_entries_as_spark_compares_no_maps() -> None:
+    columns = (Column("id", "int"), Column("m", "map<string,int>"))
+    changes = snapshot_program(config(), columns, (*columns, *added_columns(config())), day(1)).changes
+    assert "array_sort(map_entries(s.`m`)) <=> array_sort(map_entries(o.`m`))" in changes
+    assert "s.`id` <=> o.`id`" in changes
 
 
 def test_a_deletion_may_be_a_version_of_its_own() -> None:
