@@ -32,6 +32,8 @@ from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
 
 _DEFAULTS: Mapping[str, str] = {
+    # Workers in Python show a `timestamp` to functions of a model in the time zone of their machine.
+    "spark.executorEnv.TZ": "UTC",
     # Redacts secrets in settings, environments and source options in the event log and the UI.
     "spark.redaction.regex": SECRET_NAME,
     "spark.sql.redaction.options.regex": f"{SECRET_NAME}|url",

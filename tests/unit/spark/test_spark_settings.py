@@ -115,6 +115,11 @@ def test_values_do_not_depend_on_the_locale_of_a_machine(of: str) -> None:
         assert "-Duser.language=en -Duser.country=US" in options
 
 
+def test_workers_in_python_are_in_utc_on_every_machine() -> None:
+    for master in ("local[1]", "yarn"):
+        assert spark_settings(target(master), MACHINE)["spark.executorEnv.TZ"] == "UTC"
+
+
 @pytest.mark.parametrize("option", ["-Duser.language=tr", "'-Duser.region=TR'", "-Duser.language.format=az"])
 def test_another_locale_is_refused_and_its_own_may_be_repeated(option: str) -> None:
     with pytest.raises(ProjectError, match=f"extraJavaOptions: {option.strip(chr(39))}: Java's locale is fixed"):
