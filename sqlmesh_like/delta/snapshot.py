@@ -55,6 +55,15 @@ def key_columns(part: str) -> tuple[str, ...]:
     return (part,) if tree is None else tuple(column.name for column in tree.find_all(exp.Column))
 
 
+def _same(one: str, other: str, is_map: bool) -> str:
+    """SQL for whether two values are equal; Spark compares no maps, but their entries.
+
+    >>> _same("s.m", "o.m", is_map=True)
+    'array_sort(map_entries(s.m)) <=> array_sort(map_entries(o.m))'
+    """
+    return " <=> ".join(f"array_sort(map_entries({value}))" if is_map else value for value in (one, other))
+
+
 @dataclass(frozen=True)
 class SnapshotProgram:
     """`first` fills a new table; `changes` yields the rows to upsert into an existing one, keyed by `_sml_key`."""
@@ -198,8 +207,7 @@ class _Program:
         absent = f"o.{_q(names['dbt_scd_id'])} is null"
         was_deleted = f"coalesce(o.{_q(names['dbt_is_deleted'])} = 'True', false)" if self._keeps_deleted else "false"
         changed = f"not ({absent}) and ({self._is_newer} or {was_deleted})"
-        moment = self._updated_at
-        start = f"greatest({moment}, c._sml_ended, if({was_deleted}, o.{_q(names['dbt_valid_from'])}, null))"
+        start = self._start(was_deleted)
         parts = [
             self._versions(
                 f"{source} left join {opened} on {same} left join {ended} on {past}",
@@ -216,6 +224,15 @@ class _Program:
                 parts.append(self._deletions(gone, condition))
         return " union all ".join(parts)
 
+    def _start(self, was_deleted: str) -> str:
+        """SQL for when a version begins that follows the ended ones `c` and the open one `o` of its key."""
+        start = f"greatest({self._updated_at}, c._sml_ended)"
+        if not self._keeps_deleted:
+            return start
+        # A row that comes back with the time that it had before was gone until this run, by all that is known.
+        was_gone = f"{was_deleted} and coalesce({start} <= o.{_q(self.config.names['dbt_valid_from'])}, true)"
+        return f"if({was_gone}, {self.now}, {start})"
+
     @property
     def _keeps_deleted(self) -> bool:
         return self.config.hard_deletes == "new_record"
@@ -229,7 +246,9 @@ class _Program:
         checked = self.config.check or tuple(column.name for column in self.source)
         if any(name.lower() not in stored for name in checked):
             return "true"  # as in dbt: with an added column every row is a new version
-        return f"({' or '.join(f'not (s.{_q(name)} <=> o.{_q(name)})' for name in checked)})"
+        types = {column.name.lower(): column.type or "" for column in self.source}
+        pairs = [(f"s.{_q(name)}", f"o.{_q(name)}", types[name.lower()].startswith("map<")) for name in checked]
+        return f"({' or '.join(f'not ({_same(*pair)})' for pair in pairs)})"
 
     def _close_versions(self, relation: str, condition: str, moment: str) -> str:
         """Open versions with their stored values and an end."""

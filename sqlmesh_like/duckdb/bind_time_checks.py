@@ -20,6 +20,7 @@ from sqlmesh_like.duckdb.type_conditions import (
     ALIKE_QUERIES,
     CASTABLE,
     PLAIN,
+    PLAIN_ROW,
     alike_operands,
     fits_text,
     fits_texts,
@@ -109,12 +110,15 @@ def _checks(node: exp.Expr) -> Iterator[_Check]:
     yield from _choice_checks(node)
     if _is_extreme(node):
         yield _Check(PLAIN, (node,), "MIN or MAX")
+    if isinstance(node.parent, exp.Ordered) and node.arg_key == "this" and not _is_of_output(node):
+        yield _Check(PLAIN, (node,), "ORDER BY")
     match node:
         case exp.Binary() if isinstance(node, _COMPARISONS):
             if isinstance(node, exp.GT | exp.GTE | exp.LT | exp.LTE):
                 yield _Check(PLAIN, (node.this,), "an order")
             yield from _comparison_checks(node.this, node.expression)
         case exp.Between():
+            yield _Check(PLAIN, (node.this,), "BETWEEN")
             yield from _comparison_checks(node.this, node.args["low"])
             yield from _comparison_checks(node.this, node.args["high"])
         case exp.In():
@@ -222,6 +226,8 @@ _SIGNS = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 
 
 def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
+    if isinstance(node, exp.Query):
+        yield from _order_checks(node)
     match node:
         case exp.SetOperation() if not isinstance(node.parent, exp.SetOperation):
             rows = [_row_of(query) for query in _set_operation_queries(node)]
@@ -230,6 +236,37 @@ def _checks_of_rows(node: exp.Expr) -> Iterator[_Check]:
             for number, join in enumerate(node.args.get("joins") or ()):
                 for column in join.args.get("using") or ():
                     yield _Check(ALIKE, _using_operands(node, number, column), f"USING ({column.name})")
+
+
+def _ordered_query(key: exp.Expr) -> exp.Query | None:
+    """The query whose rows a key of ORDER BY orders; None for keys of windows and aggregates."""
+    order = key.find_ancestor(exp.Order)
+    return order.parent if order is not None and isinstance(order.parent, exp.Query) else None
+
+
+def _is_of_output(key: exp.Expr) -> bool:
+    """Whether a key of ORDER BY is a position, a name of the result, or of a set operation's result."""
+    query = _ordered_query(key)
+    if not isinstance(query, exp.Select):
+        return query is not None
+    is_name = isinstance(key, exp.Column) and not key.table and key.name.lower() in map(str.lower, query.named_selects)
+    return key.is_int or is_name
+
+
+def _order_checks(query: exp.Query) -> Iterator[_Check]:
+    order = query.args.get("order")
+    for key in [] if order is None else [each.this for each in order.expressions]:
+        if not _is_of_output(key):
+            continue
+        rows = query.copy()
+        for clause in ("order", "limit", "offset"):
+            rows.set(clause, None)
+        if key.is_int:
+            yield _Check(PLAIN_ROW, (_row_of(rows),), "ORDER BY a position")
+        else:
+            held = exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("_sml_rows")))
+            value = exp.Select(expressions=[key.copy()], from_=exp.From(this=held))
+            yield _Check(PLAIN, (exp.Subquery(this=value),), "ORDER BY")
 
 
 def _set_operation_queries(query: exp.Expr) -> Iterator[exp.Expr]:

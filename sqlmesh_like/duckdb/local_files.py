@@ -17,6 +17,7 @@ from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.commits import Slice
 from sqlmesh_like.hudi.file_schemas import paths_by_schema
 from sqlmesh_like.hudi.reading.change_plan import RECORD, ROW, Comparison, LoggedChange, plan_change
+from sqlmesh_like.hudi.reading.foreign_files import foreign_reason
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, LogRows, RowKey, RowsPlan, Source, plan_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import COMMIT_TIME, KEY, PARTITION_PATH, RECORD_KEY, SEQUENCE, WEIGHT, Column, Schema
@@ -122,6 +123,9 @@ class LocalTable:
         at = (FILE, f"file_row_number AS {FILE_ROW}") if positions else ()
         options = f", filename = '{FILE}', file_row_number = true" if positions else ""
         parts = []
+        slices = list(slices)
+        if reason := foreign_reason(self.timeline, slices, self.schema):
+            raise Unproven(reason)
         for written, paths in paths_by_schema(self.timeline, slices).items():
             types = _types_of(written)
             items = [self._item(column, types, key) for column in self.schema]

@@ -55,8 +55,10 @@ def _alike(a: str, b: str) -> str:
     )
 
 
-PLAIN = f"NOT regexp_matches({_A}, '^(STRUCT|MAP|UNION)|[]]$')"
-"""Neither a list nor a struct: the engines order NULLs within these differently."""
+PLAIN = f"NOT regexp_matches({_A}, '^(STRUCT|MAP|UNION|[(])|[]]$')"
+"""Neither a list nor a struct, nor a row as `(a, b)`: the engines order NULLs within these differently."""
+PLAIN_ROW = f"NOT regexp_matches({_A}, 'STRUCT|MAP|UNION|[]]|[(,]\\s*[(]')"
+"""A row of such values alone."""
 WIDE_WHOLE = r"HUGEINT|DECIMAL[(](19|[23][0-9]),\s*0[)]"
 """Types of whole numbers that are longer than a bigint."""
 ALIKE = _alike(_A, _B)

@@ -9,6 +9,7 @@ from typing import Any
 from pyarrow import compute, dataset, parquet
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.hudi.reading.foreign_files import foreign_reason
 from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.hudi.storage import FileSystem, folder
 from sqlmesh_like.names import visible
@@ -67,7 +68,8 @@ def whole_files(state: TableState) -> list[str] | None:
     root = folder(state.uri)
     slices = timeline.slices(state.frontier).values()
     schemas = {base.path: timeline.schema_json(f"{base.instant}_") for base in slices}
-    if len({schema for schema in schemas.values() if schema}) > 1:
+    is_one = len({schema for schema in schemas.values() if schema}) <= 1
+    if not is_one or foreign_reason(timeline, slices, visible(state.schema)):
         return None
     paths = [f"{root.path}/{path}" for path in sorted(schemas)]
     # The commits of old files are archived: these files state their columns themselves.

@@ -20,7 +20,7 @@ from sqlmesh_like.project.paths import is_address
 from sqlmesh_like.project.publishing import read_destinations
 from sqlmesh_like.project.reading.files import read_text
 from sqlmesh_like.project.reading.hudi_options import read_hudi_options
-from sqlmesh_like.project.reading.session_settings import FIXED, changed_setting
+from sqlmesh_like.project.reading.session_settings import FIXED, LOCALE_HINT, changed_setting, foreign_locale
 from sqlmesh_like.project.reading.store_settings import StoreSettings, read_store_settings
 from sqlmesh_like.project.reading.values import ValueRenderer
 from sqlmesh_like.project.reading.yaml_node import YamlNode, parse_yaml
@@ -213,6 +213,9 @@ def _spark_settings(output: YamlNode) -> Mapping[str, str]:
     if name := changed_setting(settings):
         place = output.children["spark"].children[name]
         raise place.error(f"the Spark setting {name} is fixed to {FIXED[name]!r}", "remove it from `spark:`")
+    if found := foreign_locale(settings):
+        place = output.children["spark"].children[found[0]]
+        raise place.error(f"{found[1]}: Java's locale is fixed to en-US", LOCALE_HINT)
     return settings
 
 

@@ -49,6 +49,7 @@ from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges
 from sqlmesh_like.spark.export import export_rows
 from sqlmesh_like.spark.frames.comparison import difference, sampled_difference
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
+from sqlmesh_like.spark.frames.python_rows import python_rows
 from sqlmesh_like.spark.jvm.job_metrics import measure_work
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
@@ -281,5 +282,4 @@ class SparkEngine:
 
 
 def _rows(frame: DataFrame, limit: int) -> Rows:
-    rows = (frame if limit < 0 else frame.limit(limit)).collect()
-    return Rows(sinks.frame_schema(frame), tuple(tuple(row) for row in rows))
+    return Rows(sinks.frame_schema(frame), tuple(python_rows(frame if limit < 0 else frame.limit(limit))))

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cached_property, reduce
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import TimestampType
 
 from sqlmesh_like.analyze.author_text import Bind
 from sqlmesh_like.classify.rules import Reason
@@ -31,13 +30,13 @@ from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.unit_cases import TableRows, UnitCase
 from sqlmesh_like.run.unit_tests import Outcome
 from sqlmesh_like.spark.frames.content_key import keyed_by_content
+from sqlmesh_like.spark.frames.python_rows import python_rows
 from sqlmesh_like.spark.jvm.spark_errors import failing
 from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings, visible_rows
 from sqlmesh_like.spark.writer import upsert as sinks
 
 _NESTED = ("array<", "map<", "struct<", "binary")
-_EPOCH = datetime(1970, 1, 1)
 
 
 class SparkUnits:
@@ -223,16 +222,11 @@ def _text(value: object) -> str | None:
 
 def _rows(frame: DataFrame) -> Rows:
     """Rows with times in UTC, without a zone."""
-    times = [isinstance(f.dataType, TimestampType) for f in frame.schema.fields]
-    named = zip(frame.columns, times, strict=True)
-    items = [F.expr(f"unix_micros(`{name}`)") if is_time else F.col(f"`{name}`") for name, is_time in named]
-    rows = frame.select(*items).collect()
-    return Rows(sinks.frame_schema(frame), tuple(tuple(map(_value, row, times)) for row in rows))
+    rows = python_rows(frame)
+    return Rows(sinks.frame_schema(frame), tuple(tuple(map(_value, row)) for row in rows))
 
 
-def _value(value: object, is_time: bool) -> object:
-    if is_time and isinstance(value, int):
-        return _EPOCH + timedelta(microseconds=value)
+def _value(value: object) -> object:
     if isinstance(value, Row):
         return value.asDict(recursive=True)
     return bytes(value) if isinstance(value, bytearray) else value

@@ -61,6 +61,15 @@ _WITHOUT_EFFECT = r"""spark\.sql\.(
 _OF_FUNCTIONS = frozenset({"spark.sql.legacy.timeParserPolicy", "spark.sql.mapKeyDedupPolicy", EXTENSIONS})
 """They change the results of functions, or add some, and neither types nor how rows are joined and grouped."""
 
+LOCALE_OPTIONS = ("-Duser.language=en", "-Duser.country=US")
+"""Of driver and executors: in Turkish, Lithuanian and Azeri, Java's `upper` and `lower` give other letters."""
+LOCALE_HINT = "remove it: in another locale `upper` and `lower` give other letters than in tables so far"
+_LOCALE = {"language": "en", "country": "US", "region": "US"}
+_LOCALE_OPTION = re.compile(
+    r"-Duser\.(?P<part>language|country|region|variant|script|extensions)(?:\.(?:format|display))?=(?P<value>[^\s'\"]*)"
+)
+_HAS_JAVA_OPTIONS = re.compile(r"spark\.(driver|executor)\.(extra|default)JavaOptions")
+
 
 def value_settings(spark: Mapping[str, str]) -> dict[str, str]:
     """The settings of a target with which Spark's values may be others than by default.
@@ -87,6 +96,20 @@ def setting_not_followed(settings: Mapping[str, str]) -> str | None:
     'spark.sql.caseSensitive'
     """
     return next((name for name in settings if name not in _OF_FUNCTIONS), None)
+
+
+def foreign_locale(spark: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first setting of a target with a Java option for another locale than en-US, and that option.
+
+    >>> foreign_locale({"spark.driver.extraJavaOptions": "-Xss8m -Duser.language=tr"})
+    ('spark.driver.extraJavaOptions', '-Duser.language=tr')
+    >>> foreign_locale({"spark.executor.extraJavaOptions": "'-Duser.country=US' -Duser.timezone=UTC"})
+    """
+    for name, value in spark.items():
+        options = _LOCALE_OPTION.finditer(value) if _HAS_JAVA_OPTIONS.fullmatch(name) else ()
+        if found := next((each for each in options if each["value"] != _LOCALE.get(each["part"])), None):
+            return name, found[0]
+    return None
 
 
 def changed_setting(spark: Mapping[str, str], fixed: Mapping[str, str] = FIXED) -> str | None:

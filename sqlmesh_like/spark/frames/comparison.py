@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from sqlmesh_like.run.close_rows import MATCHED_AT_MOST, RELATIVE_TOLERANCE, close_difference
 from sqlmesh_like.run.ports import ComparedKeys, LargestHash, Row, RowDifference, Sample
+from sqlmesh_like.spark.frames.map_entries import as_entries, as_maps, has_map
+from sqlmesh_like.spark.frames.python_rows import python_rows
 
 _ENGINE = "spark"
 _COPIES = "_sml_copies"
@@ -24,7 +28,8 @@ def difference(
 
     `inexact`: the columns that are compared at a tolerance; None: all floating-point numbers.
     """
-    alike = _cast_as(stored, expected)
+    types = stored.schema
+    stored, alike = _with_entries(stored), _with_entries(_cast_as(stored, expected))
     signed = stored.withColumn(_COPIES, F.lit(1)).unionByName(alike.withColumn(_COPIES, F.lit(-1)))
     unequal = signed.groupBy(*[f"`{name}`" for name in stored.columns]).agg(F.sum(_COPIES).alias(_COPIES))
     unequal = unequal.where(f"{_COPIES} <> 0")
@@ -36,9 +41,15 @@ def difference(
 
     def rows_of(sign: int, most: int | None) -> list[Row]:
         frame = _repeat_surplus(unequal, -sign)
-        return _rows(frame if most is None else frame.limit(most))
+        return _rows(frame if most is None else frame.limit(most), types)
 
     return close_difference(total, rows_of, floats, limit)
+
+
+def _with_entries(frame: DataFrame) -> DataFrame:
+    if not has_map(frame.schema):
+        return frame
+    return frame.select(*[as_entries(F.col(f"`{f.name}`"), f.dataType).alias(f.name) for f in frame.schema.fields])
 
 
 def _count(unequal: DataFrame) -> int:
@@ -118,5 +129,7 @@ def _repeat_surplus(unequal: DataFrame, sign: int) -> DataFrame:
     return more.withColumn(_COPIES, times).drop(_COPIES)
 
 
-def _rows(frame: DataFrame) -> list[Row]:
-    return [row.asDict(recursive=True) for row in frame.collect()]
+def _rows(frame: DataFrame, types: StructType) -> list[Row]:
+    """Rows whose columns had these types before they were compared."""
+    shown = frame.select(*[as_maps(F.col(f"`{f.name}`"), f.dataType).alias(f.name) for f in types.fields])
+    return [SparkRow(*shown.columns)(*row).asDict(recursive=True) for row in python_rows(shown)]

@@ -22,7 +22,6 @@ from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.hudi_options import options_of_defaults, reserved_option
-from sqlmesh_like.project.reading.session_settings import value_settings
 from sqlmesh_like.secrets import spellings
 from sqlmesh_like.spark.jvm.cds_archive import archive_options
 from sqlmesh_like.spark.jvm.jars import Progress, cache_dir, ensure_jars, jar_parts, locked_jars
@@ -31,6 +30,7 @@ from sqlmesh_like.spark.jvm.spark_errors import first_line, without_lost_jvm
 from sqlmesh_like.spark.jvm.spark_settings import (
     AVRO_LIMITS,
     Machine,
+    clear_own_settings,
     short_session_options,
     spark_settings,
     split_secrets,
@@ -45,7 +45,7 @@ _UNREGISTERED = "spark-application-"
 """How Spark itself names an application to which a standalone master has given no id."""
 _STOPPED = ("stopped SparkContext", "SparkContext._taskScheduler()")
 """What the same looks like where Spark has stopped the context before it was given, or while it was made."""
-_SET_IT_HERE = "set it under `spark:` of the target, where plans and DuckDB know of it, or remove it"
+_SET_IT_HERE = "it has no effect; set it under `spark:` of the target, where plans and DuckDB know of it"
 _NO_MASTER = "the master has registered no application within a minute"
 _REPEATED = ("Exception while sending command.", "There was an exception while executing the Python Proxy")
 Session = SparkSession
@@ -94,8 +94,6 @@ def start_session(
         raise _no_spark(target, jdk, log_file, _NO_MASTER)
     for name in (None, "py4j.clientserver"):
         logging.getLogger(name).addFilter(_is_not_repeated)
-    for name in value_settings(dict(session.sparkContext.getConf().getAll())).keys() - wanted.keys():
-        _log.warning("warning: Spark's own configuration sets %s, which may change values: %s", name, _SET_IT_HERE)
     if found := reserved_option(_hudi_defaults()):
         _log.warning("warning: Hudi's own configuration sets %s, which loses rows: %s", found.name, found.hint)
     _send_prints_to(session, log_file)
@@ -151,9 +149,13 @@ def _launch(settings: Mapping[str, str]) -> _Settings:
     for name, value in public.items():
         conf.set(name, value)
     SparkContext._ensure_initialized(conf=conf)
-    system = SparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    java: Any = SparkContext._jvm.java  # type: ignore[union-attr]
     for name, value in properties.items():
-        system.setProperty(name, value)
+        java.lang.System.setProperty(name, value)
+    for name in clear_own_settings(java.lang.System, settings):
+        _log.warning("warning: Spark's own configuration sets %s, which may change values: %s", name, _SET_IT_HERE)
+    # Variables such as _JAVA_OPTIONS come after the JVM's arguments, and would win over LOCALE_OPTIONS.
+    java.util.Locale.setDefault(java.util.Locale.US)
     _scrub_log()
     return {**public, **secret}
 

@@ -13,15 +13,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from sqlmesh_like.errors import ProjectError
 from sqlmesh_like.plan.router import runs_here
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.project.reading.session_settings import EXTENSIONS, FIXED, HUDI_EXTENSION, changed_setting
+from sqlmesh_like.project.reading.session_settings import (
+    EXTENSIONS,
+    FIXED,
+    HUDI_EXTENSION,
+    LOCALE_HINT,
+    LOCALE_OPTIONS,
+    changed_setting,
+    foreign_locale,
+    value_settings,
+)
 from sqlmesh_like.secrets import SECRET_NAME, is_secret_setting
 from sqlmesh_like.spark.jvm.java import Jdk
 
 _DEFAULTS: Mapping[str, str] = {
+    # Workers in Python show a `timestamp` to functions of a model in the time zone of their machine.
+    "spark.executorEnv.TZ": "UTC",
     # Redacts secrets in settings, environments and source options in the event log and the UI.
     "spark.redaction.regex": SECRET_NAME,
     "spark.sql.redaction.options.regex": f"{SECRET_NAME}|url",
@@ -45,8 +57,6 @@ _DEFAULTS: Mapping[str, str] = {
 _JAVA_OPTIONS = ("Tier4InvocationThreshold=15000", "Tier4MinInvocationThreshold=3000", "Tier4CompileThreshold=40000")
 """Three times Java's defaults: planning calls thousands of methods some thousand times per session, and optimizing all
 of them took a quarter of the work of a batch of many tables. Loops are still compiled as early as by default."""
-_LOCALE = ("-Duser.language=en", "-Duser.country=US")
-"""Of driver and executors: in Turkish, Lithuanian and Azeri, Java's `upper` and `lower` give other letters."""
 _SHORT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _OF_LOG = ("log4j2.configurationFile", "sml.log.file")
 """Java reads these when it starts: a path that has a secret's text by chance cannot be given to it later."""
@@ -95,6 +105,9 @@ def spark_settings(target: Target, machine: Machine) -> dict[str, str]:
     fixed = {**FIXED, "spark.master": target.master}
     if name := changed_setting(target.spark, fixed):
         raise _is_fixed(target, name, fixed[name])
+    if found := foreign_locale(target.spark):
+        where = f"profile {target.profile!r}, target {target.name!r}, {found[0]}"
+        raise ProjectError(f"{where}: {found[1]}: Java's locale is fixed to en-US", hint=LOCALE_HINT)
     settings = {**_DEFAULTS, **_of_target(target), **target.spark, **fixed}
     # Hadoop uses these settings without Spark's prefix.
     named = [
@@ -124,6 +137,20 @@ def short_session_options(target: Target) -> Sequence[str]:
     """
     given = (target.spark.get(_OPTIONS), *map(os.environ.get, _OPTION_VARIABLES))
     return () if any(given) else _SHORT_OPTIONS
+
+
+def clear_own_settings(system: Any, settings: Mapping[str, str]) -> Sequence[str]:
+    """Remove from the JVM (`system`: its `java.lang.System`) what may change values and is not in `settings`.
+
+    Its properties are those of `spark-defaults.conf`, which a context reads when it is made; calls that need no Spark
+    know nothing of them. Returns the names.
+    """
+    names = [str(name) for name in system.getProperties().stringPropertyNames()]
+    found = value_settings({name: str(system.getProperty(name)) for name in names if name.startswith("spark.sql.")})
+    removed = sorted(found.keys() - settings.keys())
+    for name in removed:
+        system.clearProperty(name)
+    return removed
 
 
 def split_secrets(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
@@ -185,10 +212,10 @@ def _of_machine(machine: Machine) -> dict[str, str]:
     }
     if machine.jdk and machine.jdk.trust_store:
         options["javax.net.ssl.trustStore"] = str(machine.jdk.trust_store)
-    java_options = [*(f"-D{key}={value}" for key, value in options.items()), *_LOCALE]
+    java_options = [*(f"-D{key}={value}" for key, value in options.items()), *LOCALE_OPTIONS]
     java_options += [*(f"-XX:{option}" for option in _JAVA_OPTIONS), *machine.java_options]
     return {
         JARS: ",".join(str(jar) for jar in machine.jars),
         _OPTIONS: " ".join(map(shlex.quote, java_options)),
-        _EXECUTOR_OPTIONS: " ".join((*_LOCALE, *machine.executor_options)),
+        _EXECUTOR_OPTIONS: " ".join((*LOCALE_OPTIONS, *machine.executor_options)),
     }

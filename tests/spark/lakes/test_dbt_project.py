@@ -153,6 +153,23 @@ def test_snapshots_keep_the_versions_of_rows_and_are_followed(capsys: Shown) -> 
     assert "repeats: up to 2 rows share one" in capsys.readouterr().out
 
 
+MAPS = """{% snapshot maps %}
+{{ config(unique_key='id', strategy='check', check_cols=['m']) }}
+select id, if(turned, map('y', b, 'x', a), map('x', a, 'y', b)) as m from {{ ref('t') }}
+{% endsnapshot %}
+"""
+
+
+@pytest.mark.release
+def test_a_map_is_another_version_where_its_entries_are_others(capsys: Shown) -> None:
+    files = {name: SNAPSHOTS[name] for name in ("dbt_project.yml", "profiles.yml")}
+    counts = []
+    for day, row in enumerate(("1,1,2,false", "1,1,2,true", "1,1,3,true"), start=1):
+        put({**files, "snapshots/maps.sql": MAPS, "seeds/t.csv": f"id,a,b,turned\n{row}\n"})
+        counts.append(called(capsys, "build", "--now", f"2024-02-0{day}T00:00:00Z").partition("SNAPSHOT ")[2][:1])
+    assert counts == ["1", "0", "2"]
+
+
 TYPED = {
     "dbt_project.yml": "name: shop\n",
     "profiles.yml": "lake: {target: auto, outputs: {auto: {type: spark, warehouse: auto}, "

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from sqlmesh_like.delta.snapshot import added_columns, snapshot_program
 from sqlmesh_like.errors import Location, NodeError, ProjectError
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.snapshots import SnapshotConfig, snapshot_config
@@ -78,6 +79,13 @@ def test_an_invalidated_row_ends_and_one_that_comes_back_starts_then(make: objec
     assert kept.versions() == [(1, "a", 3, 4), (1, "a", starts, None)]
 
 
+def test_a_map_is_checked_by_its_entries_as_spark_compares_no_maps() -> None:
+    columns = (Column("id", "int"), Column("m", "map<string,int>"))
+    changes = snapshot_program(config(), columns, (*columns, *added_columns(config())), day(1)).changes
+    assert "array_sort(map_entries(s.`m`)) <=> array_sort(map_entries(o.`m`))" in changes
+    assert "s.`id` <=> o.`id`" in changes
+
+
 def test_a_deletion_may_be_a_version_of_its_own() -> None:
     kept = Kept(config(hard_deletes="new_record"))
     kept.take(1, (1, "a", None))
@@ -87,6 +95,19 @@ def test_a_deletion_may_be_a_version_of_its_own() -> None:
     assert kept.take(4, (1, "a", None)) == 2
     assert kept.versions("dbt_is_deleted") == [
         (1, "a", 1, 2, "False"), (1, "a", 2, 4, "True"), (1, "a", 4, None, "False"),
+    ]  # fmt: skip
+
+
+def test_by_timestamp_a_row_that_comes_back_with_its_old_time_was_deleted_until_then() -> None:
+    """A row restored from a backup: its version would begin with its deletion, and be written over it."""
+    kept = Kept(by_time(hard_deletes="new_record"))
+    kept.take(3, (1, "a", day(1)), (2, "b", day(1)))
+    assert kept.take(4) == 4
+    assert kept.take(6, (1, "a", day(1)), (2, "b", day(5))) == 4
+    assert kept.take(7, (1, "a", day(1)), (2, "b", day(5))) == 0
+    assert kept.versions("dbt_is_deleted") == [
+        (1, "a", 1, 4, "False"), (1, "a", 4, 6, "True"), (1, "a", 6, None, "False"),
+        (2, "b", 1, 4, "False"), (2, "b", 4, 5, "True"), (2, "b", 5, None, "False"),
     ]  # fmt: skip
 
 

@@ -144,6 +144,11 @@ BAD = {
         {},
         "profiles.yml:2:46: the Spark setting spark.sql.ansi.enabled is fixed to 'false'\n  remove it from `spark:`",
     ),
+    "a locale": (
+        "a:\n  outputs: {x: {type: spark, spark: {spark.executor.extraJavaOptions: '-Xss8m -Duser.language=tr'}}}\n",
+        {},
+        "profiles.yml:2:38: -Duser.language=tr: Java's locale is fixed to en-US\n  remove it:",
+    ),
     "an index that loses rows": (
         "a:\n  outputs: {x: {type: spark, hudi: {a.b: 1, hoodie.index.type: GLOBAL_SIMPLE}}}\n",
         {},

@@ -13,7 +13,13 @@ from sqlmesh_like.project.reading.session_settings import FIXED, HUDI_EXTENSION
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from sqlmesh_like.spark.jvm.jars import jar_parts, locked_jars
 from sqlmesh_like.spark.jvm.java import Jdk
-from sqlmesh_like.spark.jvm.spark_settings import AVRO_LIMITS, Machine, short_session_options, spark_settings
+from sqlmesh_like.spark.jvm.spark_settings import (
+    AVRO_LIMITS,
+    Machine,
+    clear_own_settings,
+    short_session_options,
+    spark_settings,
+)
 
 MACHINE = Machine(Jdk(Path("/jdk"), "17.0.9", "PATH"), [Path("/cache/hudi.jar")], Path("/log dir/spark.log"))
 
@@ -107,6 +113,44 @@ def test_values_do_not_depend_on_the_locale_of_a_machine(of: str) -> None:
     for master in ("local[1]", "yarn"):
         options = spark_settings(target(master), MACHINE)[f"spark.{of}.extraJavaOptions"]
         assert "-Duser.language=en -Duser.country=US" in options
+
+
+def test_workers_in_python_are_in_utc_on_every_machine() -> None:
+    for master in ("local[1]", "yarn"):
+        assert spark_settings(target(master), MACHINE)["spark.executorEnv.TZ"] == "UTC"
+
+
+@pytest.mark.parametrize("option", ["-Duser.language=tr", "'-Duser.region=TR'", "-Duser.language.format=az"])
+def test_another_locale_is_refused_and_its_own_may_be_repeated(option: str) -> None:
+    with pytest.raises(ProjectError, match=f"extraJavaOptions: {option.strip(chr(39))}: Java's locale is fixed"):
+        spark_settings(target(spark__driver__extraJavaOptions=f"-Xss8m {option}"), MACHINE)
+    allowed = "-Duser.language=en -Duser.country=US -Duser.timezone=Asia/Tokyo"
+    assert spark_settings(target(spark__driver__extraJavaOptions=allowed), MACHINE)
+
+
+class _System:
+    """Java's properties, as the gateway to the JVM shows them."""
+
+    def __init__(self, properties: dict[str, str]) -> None:
+        self.properties = properties
+        self.getProperty = properties.get
+        self.clearProperty = properties.pop
+
+    def getProperties(self) -> _System:
+        return self
+
+    def stringPropertyNames(self) -> list[str]:
+        return list(self.properties)
+
+
+def test_settings_of_sparks_own_configuration_that_may_change_values_have_no_effect() -> None:
+    """They would hold for the rows that Spark computes, and not for those that DuckDB does."""
+    kept = {"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "3", "spark.app.name": "x"}
+    own = {"spark.sql.legacy.sizeOfNull": "true"}
+    system = _System({**kept, **own})
+    assert clear_own_settings(system, FIXED) == ["spark.sql.legacy.sizeOfNull"] and system.properties == kept
+    system = _System({**own})
+    assert not clear_own_settings(system, own) and system.properties == own, "the target has it, too"
 
 
 def test_a_log_path_with_a_space_stays_one_java_option() -> None:
