@@ -44,7 +44,8 @@ from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.run.ports import NamedColumns, RowLookup, WriteResult
+from sqlmesh_like.run.ports import NamedColumns, WriteResult
+from sqlmesh_like.run.remote_reader import RemoteReader
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 256_000_000
@@ -53,12 +54,12 @@ _MOST_BYTES = 256_000_000
 
 @dataclass(frozen=True)
 class LocalModels:
-    """Writes models without Spark where possible. `lookup`: who looks rows up in tables too large for this process."""
+    """Writes models without Spark where possible. `reader`: who reads tables too large for this process."""
 
     shared: SharedRows
     history: History
     router: Router
-    lookup: RowLookup | None = None
+    reader: RemoteReader | None = None
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         """Update a table by its plan. Returns actions if Spark has yet to commit them, None if it has to do it all.
@@ -77,7 +78,7 @@ class LocalModels:
                 raise frozen_rows_lost(planned.compiled.model.table)
             if is_whole:
                 return self._build_table(replace(planned, rewrites=False), named)
-            limit = ReadLimit(self.router.most_bytes, self.lookup)
+            limit = ReadLimit(self.router.most_bytes, self.reader)
             written = self._update_table(planned, named, limit)
             if isinstance(written, WriteResult):
                 return replace(written, spark=limit.spark)

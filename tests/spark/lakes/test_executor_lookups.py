@@ -23,7 +23,7 @@ from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.plan import model_plan, router
-from sqlmesh_like.run.ports import KeyedResult, KeyedRows
+from sqlmesh_like.run.remote_reader import KeyedRows, RemoteRows
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.spark_engine import SparkEngine
 from tests.spark.lake import Lake, Row
@@ -51,7 +51,7 @@ def lookups(monkeypatch: pytest.MonkeyPatch) -> list[KeyedRows]:
     asked: list[KeyedRows] = []
     look_up = SparkEngine.look_up
 
-    def noted(engine: SparkEngine, wanted: KeyedRows) -> KeyedResult:
+    def noted(engine: SparkEngine, wanted: KeyedRows) -> RemoteRows:
         asked.append(wanted)
         return look_up(engine, wanted)
 

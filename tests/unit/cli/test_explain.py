@@ -142,7 +142,7 @@ def test_executors_look_rows_up_for_the_driver_in_what_is_too_large(
     )
     changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")  # two slices of 50 MB are compared, one is rewritten
     set_target("master: yarn, driver_max_bytes: 150000000")
-    because = "executors look up rows in 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
+    because = "executors read what is needed of 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
     because += "(`driver_max_bytes`: 150,000,000)"
     expected = [f"Spark scans, DuckDB computes and commits: {because}"]
     assert engine(capsys) == (expected, ("spark", "duckdb", "duckdb", because))
@@ -150,7 +150,7 @@ def test_executors_look_rows_up_for_the_driver_in_what_is_too_large(
     assert engine(capsys)[1][:3] == ("spark", "spark", "spark"), "the change alone is too large"
 
 
-def test_without_keys_to_look_up_executors_do_what_is_too_large(
+def test_without_keys_to_look_up_executors_compute_steps_for_the_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     sql = (
@@ -158,8 +158,9 @@ def test_without_keys_to_look_up_executors_do_what_is_too_large(
     )
     changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")
     set_target("master: yarn, driver_max_bytes: 249999999")
-    because = "250,000,000 bytes are read and rewritten; on the driver, 249,999,999 (`driver_max_bytes`)"
-    assert engine(capsys)[1] == ("spark", "spark", "spark", because)
+    because = "executors read what is needed of 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
+    because += "(`driver_max_bytes`: 249,999,999)"
+    assert engine(capsys)[1] == ("spark", "duckdb", "duckdb", because)
     assert main(["explain", "m"]) == 0 and "next run   row_based" in capsys.readouterr().out
 
 
