@@ -25,6 +25,7 @@ from sqlmesh_like.duckdb.exact_sql import ExactQuery, exact
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
+from sqlmesh_like.duckdb.programs.key_origins import key_origins
 from sqlmesh_like.duckdb.programs.read_limit import ReadLimit, TableRead
 from sqlmesh_like.duckdb.programs.remote_steps import RemoteSteps
 from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, lookup_pairs, shared_columns
@@ -51,6 +52,7 @@ class LocalSteps:
     nets_by: Literal["group", "join"] = "join"
     schemas: dict[str, Schema] = field(default_factory=dict)
     _views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
+    _queries: dict[str, exp.Query] = field(default_factory=dict)
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
@@ -60,6 +62,7 @@ class LocalSteps:
                 yield f"changes.{item.ref.unique_id}"
 
     def create_step(self, step: ReadyStep) -> bool:
+        self._queries[step.name] = step.query
         if step.is_proven:
             types = {c.name: c.type for name in reversed(tables_of(step.query)) for c in self._schema_of(name)}
             count = self._create(step.name, self._bind_query(step.query))
@@ -150,7 +153,8 @@ class LocalSteps:
         columns = shared_columns(table.schema, {*(self.named.get(name) or ()), *self._names})
         executors = self.limit.executors(self._read("current", name))
         select = "" if executors else f"SELECT * FROM {self.bound_relation('current', name)}"
-        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors)
+        foreseen = self._foreseen_keys(*pairs) if executors else None
+        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors, foreseen)
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
@@ -158,6 +162,15 @@ class LocalSteps:
         self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {rows}")
         self._views[rows, view] = (view, schema)
         return view
+
+    def _foreseen_keys(self, pairs: Sequence[tuple[str, str]], step: str) -> str | None:
+        """SELECT of the keys that other models may take from the same changes; None if there are none."""
+        origins = dict.fromkeys(key_origins(step, [theirs for _, theirs in pairs], self._queries))
+        selects = []
+        for name, columns in origins:
+            items = ", ".join(f"{duck_quoted(own)} AS k{number}" for number, own in enumerate(columns))
+            selects.append(f"SELECT {items} FROM {self._view('changes', name)}")
+        return " UNION ".join(selects) or None
 
     def _columns_of(self, table: exp.Table) -> Schema:
         known = dict(self._views.values())
