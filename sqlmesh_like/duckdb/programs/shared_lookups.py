@@ -145,7 +145,7 @@ def _find_new_keys(db: duckdb.DuckDBPyConnection, entry: _Entry, keys: str) -> i
 def _read_foreseen(
     db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str], keys: str, needed: int
 ) -> bool:
-    """Read the new keys, of which there are `needed`, and foreseen ones; False without these, or if they are too many."""
+    """Read the new keys, of which there are `needed`, and foreseen ones; False if these are none or too many."""
     if wanted.executors is None or wanted.foreseen is None:
         return False
     count = _find_new_keys(db, entry, f"{keys} UNION {wanted.foreseen}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal as D
 from pathlib import Path
 
 import pytest
@@ -20,41 +18,11 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan import model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
 from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery
+from tests.remote_steps import BY_KEYS, FACTS, MODELS, OTHERS, SHARING, fact
 from tests.unit.app.executors import Executors
-from tests.written_table import Row, WrittenTable, fetched
+from tests.written_table import WrittenTable, fetched
 
 pytestmark = pytest.mark.usefixtures("no_spark")
-
-FACTS = {
-    "id": "int", "grp": "int", "x": "double", "city": "string",
-    "amount": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
-    "day": {"type": "int", "logicalType": "date"},
-    "seen": {"type": "long", "logicalType": "timestamp-micros"},
-}  # fmt: skip
-FACT, DIM = "{{ source('shop', 'facts') }}", "{{ source('shop', 'dims') }}"
-BY_KEYS = {
-    "of_decimals": f"select amount, count(distinct city) as n from {FACT} group by amount",
-    "of_moments": f"select seen, count(distinct grp) as n, max(x) as x from {FACT} group by seen",
-    "of_texts": f"select upper(city) as city, count(distinct grp) as n from {FACT} group by 1",
-}
-"""Groups that are looked up by keys of each type, or by an expression: the keys are sent along if it has to be."""
-OTHERS = {
-    "of_years": f"select year(day) as y, max(amount) as top, min(seen) as first, count(*) as n from {FACT} group by 1",
-    "of_all": f"select max(amount) as top, min(day) as first, max(seen) as last, count(*) as n from {FACT}",
-    "most": f"select id, amount from {FACT} order by amount desc limit 3",
-    "best": f"with r as (select grp, sum(amount) as total from {FACT} group by grp) select d.name, r.total"
-    f" from r join {DIM} as d on d.id = r.grp where r.total = (select max(total) from r)",
-    "below": f"select f.id, d.name, f.x from {FACT} as f join {DIM} as d on f.grp < d.id",
-    "lacking": f"select d.id from {DIM} as d where not exists (select 1 from {FACT} as f where f.grp = d.id + 1)",
-    "ranked": f"select id, row_number() over (order by day, id) as n from {FACT}",
-}
-"""A predicate over an expression, aggregates of all rows, a table that runs out of rows, joins without equalities."""
-SHARING = {
-    f"joined_{name}": f"select f.id, f.x, d.name from {FACT} as f join {DIM} as d on f.grp = d.id where f.{condition}"
-    for name, condition in (("dear", "amount > 5"), ("cheap", "amount <= 5"), ("late", "day > date '2000-01-01'"))
-}
-"""They need rows of other keys of the same change."""
-MODELS = BY_KEYS | OTHERS | SHARING
 
 
 class Lake:
@@ -94,16 +62,6 @@ class Lake:
         table = local_table(state, MergedSlices(), hidden=True)
         assert table is not None and state.frontier is not None
         return sorted(map(repr, fetched(table.rows(state.frontier))))
-
-
-def fact(number: int, dice: random.Random) -> Row:
-    return (
-        str(number), number, dice.choice((None, 1, 2, 3, 4)),
-        dice.choice((None, float("nan"), -0.0, 0.0, 1e300, float("-inf"), 0.1)), dice.choice((None, "", "ü", "a", "A")),
-        dice.choice((None, D("-99999.99"), D("0.00"), D("0.10"), D("7.00"), D("9999999999.99"))),
-        dice.choice((None, date(1969, 12, 31), date(1900, 1, 1), date(2024, 2, 29), date(2024, 3, 1))),
-        dice.choice((None, datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), datetime(2024, 2, 29, tzinfo=UTC))),
-    )  # fmt: skip
 
 
 @pytest.fixture
