@@ -36,6 +36,11 @@ SHARING = {
 }
 """They need rows of other keys of the same change."""
 MODELS = BY_KEYS | OTHERS | SHARING
+SIGNS = (
+    f"select f.id, cast(f.x as string) as x, d.name from {DIM} as d join {FACT} as f on f.grp = d.id"
+    " join {{ source('shop', 'marks') }} as m on m.id > f.id"
+)
+"""Rows that are looked up meet a further table, by a query that shows the sign of their zeros."""
 
 
 def fact(number: int, dice: random.Random) -> tuple[object, ...]:

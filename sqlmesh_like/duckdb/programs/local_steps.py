@@ -113,9 +113,9 @@ class LocalSteps:
         is_lookup = len(tables) == 1 and tables[0][1][0] == "current" and not step.is_empty
         looked_up = self._look_up(tables[0][1][1], step.prunes, step.query) if is_lookup else None
         if looked_up is None and not step.is_empty and self._is_too_large(holder):
-            self._remote.bind_groups(holder, self._is_too_large, self.schemas)
+            self._remote.bind_groups(holder, self._is_too_large)
             if self._is_too_large(holder):
-                return self._remote.computed(step, self.schemas)
+                return self._remote.computed(step)
             tables = _outside_tables(holder)
         for table, outside in tables:
             view = looked_up or self.bound_relation(*outside, is_counted=not step.is_empty)
@@ -134,7 +134,7 @@ class LocalSteps:
 
     @cached_property
     def _remote(self) -> RemoteSteps:
-        return RemoteSteps(self.db, self.planned, self.limit)
+        return RemoteSteps(self.db, self.planned, self.limit, self.schemas, self._schema_of)
 
     @cached_property
     def _names(self) -> frozenset[str]:
