@@ -158,8 +158,10 @@ class Router:
         route = IN_PROCESS if self.most_bytes is None else _on_driver(planned, self.most_bytes)
         reason = self.why_spark_commits(planned.target.uri)
         if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
-            again = "" if self.shares_disk else ", and computes them"
-            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of{again}"
+            if not self.shares_disk:
+                told = f"Spark tells the catalog {self.target.catalog} of new partitions"
+                return replace(route, because=f"{route.because}; {told}")
+            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of"
         return replace(route, because=reason, commits="spark") if reason else route
 
     @property

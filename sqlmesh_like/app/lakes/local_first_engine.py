@@ -70,7 +70,7 @@ class LocalFirstEngine:
         from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 
         with self._lock:
-            self._models = self._models or LocalModels(SharedRows(), self._history, self._router, self)
+            self._models = self._models or LocalModels(SharedRows(), self._history, self._router, self, self.register)
         return self._models
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
