@@ -10,7 +10,6 @@ that read or rewrite more than `driver_max_bytes`. All else, the driver's proces
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +17,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.delta.machine import work_of
-from sqlmesh_like.delta.program import DeltaProgram, ProgramStep, split_relation
+from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
@@ -29,6 +28,8 @@ _LARGEST_BUILD = 1_000_000_000
 its own (`duckdb.programs.local_actions`)."""
 _LARGEST_DRIVER_BUILD = 128_000_000
 """The same where executors are on other machines: they are soon faster, once their application has started."""
+_LARGEST_RECOMPUTE = 16_000_000
+"""Bytes of stored rows up to which executors return them recomputed: files are compressed, what they return is not."""
 
 
 EngineName = Literal["duckdb", "spark"]
@@ -39,7 +40,7 @@ class Route:
     """The engine that computes the next run of a model; None: there is nothing to compute.
 
     `because`: why Spark does some of the work, or why a cluster's driver does it. `commits`: the engine that writes the
-    commit. `scans`: the one that reads tables; of Spark, rows are looked up by keys if DuckDB computes.
+    commit. `scans`: the one that reads tables; Spark returns what is needed of large ones if DuckDB computes.
     """
 
     engine: EngineName | None
@@ -87,7 +88,7 @@ class Router:
         if reason := self.why_spark_commits(planned.target.uri):
             return reason
         load = driver_load(planned)
-        if load is not None and load.without_lookups > most:
+        if load is not None and load.with_help > most:
             return f"{load.whole:,} bytes are read and rewritten; on the driver, {most:,} (`driver_max_bytes`)"
         return None
 
@@ -157,8 +158,10 @@ class Router:
         route = IN_PROCESS if self.most_bytes is None else _on_driver(planned, self.most_bytes)
         reason = self.why_spark_commits(planned.target.uri)
         if reason is None and self.why_spark_registers and planned.compiled.model.config.partition_by:
-            again = "" if self.shares_disk else ", and computes them"
-            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of{again}"
+            if not self.shares_disk:
+                told = f"Spark tells the catalog {self.target.catalog} of new partitions"
+                return replace(route, because=f"{route.because}; {told}")
+            reason = f"if partitions are new, which the catalog {self.target.catalog} is told of"
         return replace(route, because=reason, commits="spark") if reason else route
 
     @property
@@ -181,10 +184,10 @@ class Router:
 
 @dataclass(frozen=True)
 class DriverLoad:
-    """Bytes that are read and rewritten: `whole`, and `without_lookups` if executors look rows up in large inputs."""
+    """Bytes that are read and rewritten: `whole`, and `with_help` if executors read large tables for the driver."""
 
     whole: int
-    without_lookups: int
+    with_help: int
 
 
 def driver_load(planned: PlannedModel) -> DriverLoad | None:
@@ -200,26 +203,28 @@ def driver_load(planned: PlannedModel) -> DriverLoad | None:
     work = planned.estimate.work(planned.strategy)
     own = planned.estimate.full.rewritten if planned.strategy not in ("row_based", "recompute_merge") else 0
     whole = work.read + own + work.rewritten
-    large: set[str] = {i.ref.unique_id for i in planned.inputs if i.volume is not None and i.volume.bytes > SMALL_INPUT}
-    program = work_of(planned.table, planned.strategy, planned.moves)
-    if not isinstance(program, DeltaProgram) or not all(_looks_up(step, large) for step in program.steps):
-        return DriverLoad(whole, whole)
-    small = sum(i.volume.bytes for i in planned.inputs if i.volume is not None and i.ref.unique_id not in large)
+    helped = _load_with_help(planned, own, work.rewritten)
+    return DriverLoad(whole, whole if helped is None else min(whole, helped))
+
+
+def _load_with_help(planned: PlannedModel, own: int, rewritten: int) -> int | None:
+    """Bytes that the driver reads and rewrites if executors look rows up and compute steps in large tables.
+
+    None: they would have to return too much. What a step returns is known only when it runs: if that is too much,
+    executors do all of the work. Of recomputed rows, the table tells how many there are.
+    """
     changes = sum(item.change.read for item in planned.inputs if item.has_moved)
-    return DriverLoad(whole, min(whole, changes + small + own + work.rewritten))
-
-
-def _looks_up(step: ProgramStep, large: set[str]) -> bool:
-    """Whether a step reads rows of these inputs by the values of an earlier step alone."""
-    outside = list(_outside(step.query))
-    read = {name for role, name in outside if role == "current" and name in large}
-    return not read or (len(outside) == 1 and all(any(name in p.columns for p in step.prunes) for name in read))
-
-
-def _outside(query: exp.Query) -> Iterator[tuple[str, str]]:
-    for table in query.find_all(exp.Table):
-        if relation := split_relation(table):
-            yield relation
+    match work_of(planned.table, planned.strategy, planned.moves):
+        case DeltaProgram():
+            small = (i.volume.bytes for i in planned.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT)
+            is_own_read = planned.unique_key or planned.frozen is not None
+            return changes + sum(small) + (own if is_own_read else 0) + rewritten
+        case RescanProgram():
+            return changes + own + rewritten if rewritten <= _LARGEST_RECOMPUTE else None
+        case exp.Query():
+            stored = planned.estimate.full.rewritten if planned.estimate is not None else 0
+            return stored + rewritten if stored <= _LARGEST_RECOMPUTE else None
+    return None
 
 
 def _on_driver(planned: PlannedModel, most: int) -> Route:
@@ -229,8 +234,8 @@ def _on_driver(planned: PlannedModel, most: int) -> Route:
         return replace(IN_PROCESS, because=f"on the driver, if it reads and rewrites few enough bytes ({limit})")
     if load.whole <= most:
         return replace(IN_PROCESS, because=f"on the driver, as {load.whole:,} bytes are read and rewritten ({limit})")
-    because = f"executors look up rows in {load.whole - load.without_lookups:,} bytes; on the driver, "
-    because += f"{load.without_lookups:,} are read and rewritten ({limit})"
+    because = f"executors read what is needed of {load.whole - load.with_help:,} bytes; on the driver, "
+    because += f"{load.with_help:,} are read and rewritten ({limit})"
     return replace(IN_PROCESS, scans="spark", because=because)
 
 

@@ -20,8 +20,7 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.render.rendered import RenderedModel
 
-if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser, one that computes nothing no Arrow
-    import pyarrow as pa
+if TYPE_CHECKING:  # a call that plans nothing loads no SQL parser
     from sqlglot import exp
 
     from sqlmesh_like.classify.rules import Reason
@@ -214,38 +213,6 @@ class QueryEngine(Protocol):
         query, provided that it is proven to return Spark's values.
         """
         ...
-
-
-@dataclass(frozen=True)
-class KeyedRows:
-    """The rows of a table as of a frontier in which some columns have the values of a row of `keys`, NULL as a value.
-
-    `keys`: distinct rows, its columns named as the table's; `columns`: those that are wanted, with Spark's types;
-    `most`: the number of rows above which none are.
-    """
-
-    uri: str
-    frontier: str
-    keys: pa.Table
-    columns: Schema
-    most: int
-
-
-@dataclass(frozen=True)
-class KeyedResult:
-    """The rows that were wanted, in which timestamps are UTC; None: they are too many, or cannot be read.
-
-    `spark`: what it did for them, None: that is not known.
-    """
-
-    rows: pa.Table | None
-    spark: SparkWork | None = None
-
-
-class RowLookup(Protocol):
-    """Looks rows of a large table up by keys, where the table is."""
-
-    def look_up(self, wanted: KeyedRows) -> KeyedResult: ...
 
 
 class FailureStore(Protocol):

@@ -32,8 +32,6 @@ from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.run.ports import (
     Export,
-    KeyedResult,
-    KeyedRows,
     NamedColumns,
     Rebucketed,
     RowDifference,
@@ -42,6 +40,7 @@ from sqlmesh_like.run.ports import (
     WriteResult,
     starting,
 )
+from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteRows
 from sqlmesh_like.run.seeds import SeedTable
 from sqlmesh_like.spark.change_feed.change_feed import change_feed, label_changes
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
@@ -53,6 +52,7 @@ from sqlmesh_like.spark.frames.python_rows import python_rows
 from sqlmesh_like.spark.jvm.job_metrics import measure_work
 from sqlmesh_like.spark.jvm.session import stop_session
 from sqlmesh_like.spark.jvm.spark_errors import failing, failing_model, first_line, without_lost_jvm
+from sqlmesh_like.spark.program.remote_query import query_rows
 from sqlmesh_like.spark.program.scalar_functions import register_functions
 from sqlmesh_like.spark.program.spark_steps import SparkSteps
 from sqlmesh_like.spark.program.view_bindings import Bindings, bound
@@ -132,15 +132,30 @@ class SparkEngine:
         bindings = Bindings(session, planned, self._changes, started=datetime.now(UTC) - spent)
         return self._apply(bindings, lambda views: self._writer(SparkSteps(views)).write_local(local))
 
-    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+    def look_up(self, wanted: KeyedRows) -> RemoteRows:
         """Rows of a table by keys, for a program that runs without Spark; where there are none, it has to run on it."""
         try:
             session = self.session()
             with failing(f"{wanted.uri} cannot be read"), measure_work(session) as spark_work:
-                return KeyedResult(keyed_rows(session, wanted), spark_work())
+                return RemoteRows(keyed_rows(session, wanted), wanted.columns, spark_work())
         except NodeError as error:  # it may fail in the program as well, which then reports the reason
             _LOG.debug("rows of %s cannot be looked up: %s", wanted.uri, error)
-            return KeyedResult(None)
+            return RemoteRows(None)
+
+    def run_query(self, wanted: RemoteQuery) -> RemoteRows:
+        """The same for the rows of a step."""
+        bindings: Bindings | None = None
+        try:
+            bindings = Bindings(self._session_of(wanted.planned), wanted.planned, self._changes)
+            with failing_model(wanted.planned), measure_work(bindings.session) as spark_work:
+                return replace(query_rows(bindings, wanted), spark=spark_work())
+        except NodeError as error:
+            _LOG.debug("a step of %s cannot be read: %s", wanted.planned.compiled.model.unique_id, error)
+            return RemoteRows(None)
+        finally:
+            if bindings is not None:
+                with without_lost_jvm():
+                    bindings.release()
 
     def _run_program(self, bindings: Bindings) -> WriteResult:
         planned, steps = bindings.planned, SparkSteps(bindings)

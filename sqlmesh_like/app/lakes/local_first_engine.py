@@ -20,18 +20,16 @@ from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.run.ports import (
     Export,
-    KeyedResult,
-    KeyedRows,
     LakeEngine,
     NamedColumns,
     Rebucketed,
     RowDifference,
-    RowLookup,
     Rows,
     Sample,
     WriteResult,
     starting,
 )
+from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteReader, RemoteRows
 from sqlmesh_like.run.seeds import SeedTable
 
 if TYPE_CHECKING:
@@ -41,8 +39,8 @@ if TYPE_CHECKING:
 Tables = Mapping[TableName, TableState]
 
 
-class SparkHelp(LakeEngine, RowLookup, Protocol):
-    """An engine that also helps this process: it looks rows up, and commits what was computed here."""
+class SparkHelp(LakeEngine, RemoteReader, Protocol):
+    """An engine that also helps this process: it reads large tables, and commits what was computed here."""
 
     def commit(self, planned: PlannedModel, local: LocalActions, started: datetime) -> WriteResult:
         """Commit the actions of a model's run, on which work began at `started`."""
@@ -72,7 +70,7 @@ class LocalFirstEngine:
         from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 
         with self._lock:
-            self._models = self._models or LocalModels(SharedRows(), self._history, self._router, self)
+            self._models = self._models or LocalModels(SharedRows(), self._history, self._router, self, self.register)
         return self._models
 
     def apply(self, planned: PlannedModel, shared: NamedColumns | None = None) -> WriteResult:
@@ -82,8 +80,11 @@ class LocalFirstEngine:
             return done
         return self._engine.apply(planned, shared) if done is None else self._engine.commit(planned, done, started)
 
-    def look_up(self, wanted: KeyedRows) -> KeyedResult:
+    def look_up(self, wanted: KeyedRows) -> RemoteRows:
         return self._engine.look_up(wanted)
+
+    def run_query(self, wanted: RemoteQuery) -> RemoteRows:
+        return self._engine.run_query(wanted)
 
     def write_snapshot(self, planned: PlannedModel) -> WriteResult:
         done = self._local.write_snapshot(planned)

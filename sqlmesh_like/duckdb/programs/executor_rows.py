@@ -1,6 +1,7 @@
-"""Rows that Spark's executors look up in a table that is too large to be read here. Owns their values as DuckDB's.
+"""Rows that Spark's executors read in a table that is too large to be read here. Owns their values as DuckDB's.
 
-One job returns the rows that meet the keys of a step; all that follows runs as over files.
+One job returns the rows that meet the keys of a step; all that follows runs as over files. `remote_steps` has steps
+that executors compute.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import pyarrow as pa
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import LocalTable, is_plain, stored_value
-from sqlmesh_like.run.ports import KeyedRows
+from sqlmesh_like.names import Schema
+from sqlmesh_like.run.remote_reader import KeyedRows
 
 _ARRIVED = "_sml_arrived"
 
@@ -41,10 +43,13 @@ class ExecutorRows:
         named = ", ".join(f"k{number} AS {duck_quoted(name)}" for number, name in enumerate(own))
         values = db.sql(f"SELECT {named} FROM {keys}").to_arrow_table()
         arrived = self.look_up(KeyedRows(self.table.uri, self.frontier, values, wanted, self.most))
-        if arrived is None:
-            return None
-        db.register(_ARRIVED, _without_zones(arrived))
-        return f"SELECT {', '.join(stored_value(column) for column in wanted)} FROM {_ARRIVED}"
+        return None if arrived is None else arrived_rows(db, arrived, wanted)
+
+
+def arrived_rows(db: duckdb.DuckDBPyConnection, rows: pa.Table, columns: Schema) -> str:
+    """SELECT of rows that executors have returned, until others arrive. Raises Unproven for broken texts."""
+    db.register(_ARRIVED, _without_zones(rows))
+    return f"SELECT {', '.join(stored_value(column) for column in columns)} FROM {_ARRIVED}"
 
 
 def _without_zones(rows: pa.Table) -> pa.Table:

@@ -8,7 +8,7 @@ on other machines, they do not see what DuckDB wrote here: then Spark does all o
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,13 +38,14 @@ from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schem
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
-from sqlmesh_like.names import PARTITION, Column, is_store
+from sqlmesh_like.names import PARTITION, Column, TableName, is_store
 from sqlmesh_like.plan.frontier_advance import must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
-from sqlmesh_like.run.ports import NamedColumns, RowLookup, WriteResult
+from sqlmesh_like.run.ports import NamedColumns, WriteResult
+from sqlmesh_like.run.remote_reader import RemoteReader
 
 _LOG = logging.getLogger(__name__)
 _MOST_BYTES = 256_000_000
@@ -53,12 +54,16 @@ _MOST_BYTES = 256_000_000
 
 @dataclass(frozen=True)
 class LocalModels:
-    """Writes models without Spark where possible. `lookup`: who looks rows up in tables too large for this process."""
+    """Writes models without Spark where possible. `reader`: who reads tables too large for this process.
+
+    `register`: tells the catalog of a table that has new columns or partitions, by Spark; see `TableMaintenance`.
+    """
 
     shared: SharedRows
     history: History
     router: Router
-    lookup: RowLookup | None = None
+    reader: RemoteReader | None = None
+    register: Callable[[TableName, str, str | None], None] | None = None
 
     def write(self, planned: PlannedModel, named: NamedColumns) -> WriteResult | LocalActions | None:
         """Update a table by its plan. Returns actions if Spark has yet to commit them, None if it has to do it all.
@@ -77,7 +82,7 @@ class LocalModels:
                 raise frozen_rows_lost(planned.compiled.model.table)
             if is_whole:
                 return self._build_table(replace(planned, rewrites=False), named)
-            limit = ReadLimit(self.router.most_bytes, self.lookup)
+            limit = ReadLimit(self.router.most_bytes, self.reader)
             written = self._update_table(planned, named, limit)
             if isinstance(written, WriteResult):
                 return replace(written, spark=limit.spark)
@@ -230,7 +235,8 @@ class LocalModels:
             return None
         rows, table = _rows(actions, config.partition_by), planned.compiled.model.table
         reason = self.router.why_spark_registers
-        if reason and not is_registered(timeline, self.router.target, table, _partitions(rows, partition_field)):
+        is_known = not reason or is_registered(timeline, self.router.target, table, _partitions(rows, partition_field))
+        if not is_known and (self.router.shares_disk or self.register is None):
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         counts = {"upserts": actions.upserts, "deletes": actions.deletes}
@@ -239,7 +245,9 @@ class LocalModels:
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
         most, buckets = self.router.most_bytes, target.record.buckets
         upsert(Upsert(timeline, target.frontier, rows, buckets, metadata, partition_field, most_bytes=most))
-        if reason:  # of a later commit: the noted one may be archived
+        if not is_known and self.register is not None:  # executors do not see the rows, and would compute them again
+            self.register(table, target.uri, partition_field)
+        elif reason:  # of a later commit: the noted one may be archived
             note_registration(Timeline(target.uri), self.router.target, table)
         return WriteResult(planned.strategy, actions.upserts, actions.deletes, True, actions.notes, engine="duckdb")
 

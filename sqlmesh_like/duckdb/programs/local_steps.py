@@ -1,7 +1,8 @@
 """The steps of a run as temporary tables of DuckDB, over Parquet files. Owns binding relations to files.
 
 A query runs here if each of its forms is proven (`exact_sql`) and its tables are local files; for merge-on-read tables,
-`merge_on_read_files` decides. Otherwise Unproven is raised, and Spark does all of the work.
+`merge_on_read_files` decides. Where these are too large, executors look rows up in them or run the query
+(`remote_steps`). Otherwise Unproven is raised, and Spark does all of the work.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from sqlglot import exp
 from sqlmesh_like.delta.actions import key_conflicts
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.machine import ReadyStep, tables_of
-from sqlmesh_like.delta.program import TARGET, Prune, split_relation
+from sqlmesh_like.delta.program import TARGET, Prune, RelationRole, split_relation
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.exact_sql import ExactQuery, exact
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
-from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
+from sqlmesh_like.duckdb.programs.key_origins import key_origins
+from sqlmesh_like.duckdb.programs.read_limit import ReadLimit, TableRead
+from sqlmesh_like.duckdb.programs.remote_steps import RemoteSteps
 from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, lookup_pairs, shared_columns
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.names import IS_DELETED, WEIGHT, Column, Schema
@@ -32,6 +35,8 @@ from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
 from sqlmesh_like.run.ports import NamedColumns
 
 _OWN_TYPES = {WEIGHT: "bigint", IS_DELETED: "boolean"}
+Outside = tuple[RelationRole, str]
+"""Role and name of an outside relation."""
 
 
 @dataclass
@@ -47,6 +52,7 @@ class LocalSteps:
     nets_by: Literal["group", "join"] = "join"
     schemas: dict[str, Schema] = field(default_factory=dict)
     _views: dict[tuple[str, str], tuple[str, Schema]] = field(default_factory=dict)
+    _queries: dict[str, exp.Query] = field(default_factory=dict)
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
@@ -56,13 +62,14 @@ class LocalSteps:
                 yield f"changes.{item.ref.unique_id}"
 
     def create_step(self, step: ReadyStep) -> bool:
+        self._queries[step.name] = step.query
         if step.is_proven:
             types = {c.name: c.type for name in reversed(tables_of(step.query)) for c in self._schema_of(name)}
             count = self._create(step.name, self._bind_query(step.query))
             names = self.db.execute(f"DESCRIBE {duck_quoted(step.name)}").fetchall()
             self.schemas[step.name] = tuple(Column(name, types.get(name) or _OWN_TYPES.get(name)) for name, *_ in names)
             return count == 0
-        query = self._exact(step.query, step.prunes)
+        query = self._exact(step)
         count = self._create(step.name, f"SELECT * FROM ({query.sql}) LIMIT 0" if step.is_empty else query.sql)
         self.schemas[step.name] = query.columns
         return count == 0
@@ -86,25 +93,48 @@ class LocalSteps:
 
     def _schema_of(self, name: str) -> Schema:
         role, _, relation = name.partition(".")
-        return self._view(role, relation)[1] if relation else self.schemas[name]
+        if not relation:
+            return self.schemas[name]
+        table = self.tables[relation]
+        return table.change_schema if role == "changes" else table.schema
 
     def _bind_query(self, query: exp.Query) -> str:
         """The text of a proven query, over views."""
         bound = query.copy()
         for table in list(bound.find_all(exp.Table)):
             if outside := split_relation(table):
-                table.replace(exp.table_(self._view(*outside)[0], alias=table.alias or None))
+                table.replace(exp.table_(self.bound_relation(*outside), alias=table.alias or None))
         return duck_text(bound, is_exact=True)
 
-    def _exact(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> ExactQuery:
-        """The query for DuckDB, over views; `prunes` bound the rows that it reads from its input if it has only one."""
-        holder = exp.Subquery(this=query.copy())
-        tables = [(table, outside) for table in holder.find_all(exp.Table) if (outside := split_relation(table))]
+    def _exact(self, step: ReadyStep) -> ExactQuery:
+        """The query of a step for DuckDB: over views, and over rows that executors return. Raises Unproven."""
+        holder = exp.Subquery(this=step.query.copy())
+        tables = _outside_tables(holder)
+        is_lookup = len(tables) == 1 and tables[0][1][0] == "current" and not step.is_empty
+        looked_up = self._look_up(tables[0][1][1], step.prunes, step.query) if is_lookup else None
+        if looked_up is None and not step.is_empty and self._is_too_large(holder):
+            self._remote.bind_groups(holder, self._is_too_large)
+            if self._is_too_large(holder):
+                return self._remote.computed(step)
+            tables = _outside_tables(holder)
         for table, outside in tables:
-            is_lookup = outside[0] == "current" and len(tables) == 1
-            view = (is_lookup and self._look_up(outside[1], prunes, query)) or self._view(*outside)[0]
+            view = looked_up or self.bound_relation(*outside, is_counted=not step.is_empty)
             table.replace(exp.table_(view, alias=table.alias or None))
         return exact(holder.this, self._columns_of)
+
+    def _is_too_large(self, query: exp.Expr) -> bool:
+        """Whether executors have to read the tables of a query."""
+        outside = dict.fromkeys(relation for _, relation in _outside_tables(query))
+        return self.limit.is_exceeded_by(self._read(*relation) for relation in outside if relation[0] != "changes")
+
+    def _read(self, role: str, name: str) -> TableRead:
+        frontier = self.planned.target.frontier if role == "target" else self._input(name).end
+        assert frontier is not None
+        return TableRead(f"{role}.{name}", self.tables[name], frontier)
+
+    @cached_property
+    def _remote(self) -> RemoteSteps:
+        return RemoteSteps(self.db, self.planned, self.limit, self.schemas, self._schema_of)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -121,9 +151,10 @@ class LocalSteps:
         named = {column.name.lower() for column in query.find_all(exp.Column)}
         needed = [column.name for column in table.schema if column.name.lower() in named]
         columns = shared_columns(table.schema, {*(self.named.get(name) or ()), *self._names})
-        executors = self.limit.executors(f"current.{name}", table, item.end)
-        select = "" if executors else f"SELECT * FROM {self._view('current', name)[0]}"
-        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors)
+        executors = self.limit.executors(self._read("current", name))
+        select = "" if executors else f"SELECT * FROM {self.bound_relation('current', name)}"
+        foreseen = self._foreseen_keys(*pairs) if executors else None
+        wanted = LookupTable((table.uri, item.end), select, frozenset(needed), columns, executors, foreseen)
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
@@ -132,29 +163,38 @@ class LocalSteps:
         self._views[rows, view] = (view, schema)
         return view
 
+    def _foreseen_keys(self, pairs: Sequence[tuple[str, str]], step: str) -> str | None:
+        """SELECT of the keys that other models may take from the same changes; None if there are none."""
+        origins = dict.fromkeys(key_origins(step, [theirs for _, theirs in pairs], self._queries))
+        selects = []
+        for name, columns in origins:
+            items = ", ".join(f"{duck_quoted(own)} AS k{number}" for number, own in enumerate(columns))
+            selects.append(f"SELECT {items} FROM {self._view('changes', name)}")
+        return " UNION ".join(selects) or None
+
     def _columns_of(self, table: exp.Table) -> Schema:
         known = dict(self._views.values())
         return known[table.name] if table.name in known else self.schemas[table.name]
 
-    def bound_relation(self, role: str, name: str) -> str:
-        """The view of an outside relation, for SQL over it and steps."""
-        return self._view(role, name)[0]
+    def bound_relation(self, role: RelationRole, name: str, *, is_counted: bool = True) -> str:
+        """The view of an outside relation, for SQL over it and steps. Raises Unproven if it is too large to be read.
 
-    def _view(self, role: str, name: str) -> tuple[str, Schema]:
-        """The view of an outside relation, and its columns."""
+        Without `is_counted` only its columns matter.
+        """
+        if role != "changes" and (is_counted or not self.tables[name].timeline.is_cow):
+            self.limit.count_table(self._read(role, name))
+        return self._view(role, name)
+
+    def _view(self, role: RelationRole, name: str) -> str:
         if (role, name) not in self._views:
             view = f"_sml_relation_{len(self._views)}"
-            table = self.tables[name]
             if role == "changes":
-                text, schema = f"SELECT * FROM {self._change_of(self._input(name))[0]}", table.change_schema
+                text = f"SELECT * FROM {self._change_of(self._input(name))[0]}"
             else:
-                frontier = self.planned.target.frontier if role == "target" else self._input(name).end
-                assert frontier is not None
-                self.limit.count_table(f"{role}.{name}", table, frontier)
-                text, schema = self.shared.rows(self.db, table, frontier), table.schema
+                text = self.shared.rows(self.db, self.tables[name], self._read(role, name).frontier)
             self.db.execute(f"CREATE TEMP VIEW {view} AS {text}")
-            self._views[role, name] = (view, schema)
-        return self._views[role, name]
+            self._views[role, name] = (view, self._schema_of(f"{role}.{name}"))
+        return self._views[role, name][0]
 
     def _change_of(self, item: InputVersion) -> tuple[str, int]:
         assert item.start is not None and item.end is not None
@@ -172,6 +212,10 @@ def tables_read(planned: PlannedModel, merged: MergedSlices, *, target: bool) ->
         entries[item.ref.unique_id] = local_table(item.state, merged, hidden=False) if item.end is not None else None
     readable = {name: table for name, table in entries.items() if table is not None}
     return readable if len(readable) == len(entries) else None
+
+
+def _outside_tables(query: exp.Expr) -> list[tuple[exp.Table, Outside]]:
+    return [(table, outside) for table in query.find_all(exp.Table) if (outside := split_relation(table))]
 
 
 def _is_large(item: InputVersion) -> bool:

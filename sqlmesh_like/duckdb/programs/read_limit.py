@@ -5,6 +5,7 @@ An estimate is not a limit: whether a step reads a table is often known only onc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,47 +13,50 @@ import pyarrow as pa
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
-from sqlmesh_like.run.ports import KeyedRows, RowLookup, SparkWork
+from sqlmesh_like.run.ports import SparkWork
+from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteReader, RemoteRows
 
-_MOST_ROWS = 2_000_000
-"""Rows that executors return at most, for one choice of keys, and no more than the limit's share of a table."""
+MOST_ROWS = 2_000_000
+"""Rows that executors return at most, for one choice of keys or one step."""
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """A relation that is read whole: its name in a program, and the table as of a frontier."""
+
+    relation: str
+    table: LocalTable
+    frontier: str
+
+    @property
+    def bytes(self) -> int:
+        return _bytes_of(self.table, self.frontier)
 
 
 @dataclass
 class ReadLimit:
     """The limit of one run of a program, in bytes of files, each table counted whole and once; None: there is none.
 
-    `lookup`: who looks rows up in a table that would exceed it. `spark`: what it has done for that.
+    `reader`: who reads tables that would exceed it. `spark`: what it has done for that.
     """
 
     most_bytes: int | None = None
-    lookup: RowLookup | None = None
+    reader: RemoteReader | None = None
     spark: SparkWork | None = None
     _counted: set[str] = field(default_factory=set)
     _bytes: int = 0
 
-    def count_table(self, relation: str, table: LocalTable, frontier: str) -> None:
-        """Count a table as of a frontier, which the relation reads. Raises Unproven above the limit."""
+    def is_exceeded_by(self, reads: Iterable[TableRead]) -> bool:
+        """Whether executors have to read these tables, each named once, as they are too large to be read here."""
+        if self.most_bytes is None or self.reader is None:
+            return False
+        added = sum(read.bytes for read in reads if read.relation not in self._counted)
+        return self._bytes + added > self.most_bytes
+
+    def count_table(self, read: TableRead) -> None:
+        """Count a table. Raises Unproven above the limit."""
         if self.most_bytes is not None:
-            self.count(relation, _bytes_of(table, frontier))
-
-    def executors(self, relation: str, table: LocalTable, frontier: str) -> ExecutorRows | None:
-        """Those who look rows up in a table, because to read it here would exceed the limit; None: it may be read."""
-        if self.most_bytes is None or self.lookup is None or relation in self._counted or not table.timeline.is_cow:
-            return None
-        size = _bytes_of(table, frontier)
-        if self._bytes + size <= self.most_bytes:
-            return None
-        rows = sum(each.rows or 0 for each in table.timeline.sizes(frontier).values())
-        most = min(_MOST_ROWS, self.most_bytes * rows // size) if rows else _MOST_ROWS
-        return ExecutorRows(self._look_up, table, frontier, most)
-
-    def _look_up(self, wanted: KeyedRows) -> pa.Table | None:
-        assert self.lookup is not None
-        result = self.lookup.look_up(wanted)
-        if result.spark is not None:
-            self.spark = result.spark if self.spark is None else self.spark + result.spark
-        return result.rows
+            self.count(read.relation, read.bytes)
 
     def count(self, relation: str, bytes_: int) -> None:
         """Count what a relation reads. Raises Unproven above the limit."""
@@ -62,6 +66,27 @@ class ReadLimit:
         self._bytes += bytes_
         if self._bytes > self.most_bytes:
             raise Unproven(f"{self._bytes:,} bytes are read; on the driver, {self.most_bytes:,} (`driver_max_bytes`)")
+
+    def executors(self, read: TableRead) -> ExecutorRows | None:
+        """Those who look rows up in a table, because to read it here would exceed the limit; None: it may be read."""
+        if self.most_bytes is None or not read.table.timeline.is_cow or not self.is_exceeded_by([read]):
+            return None
+        rows = sum(each.rows or 0 for each in read.table.timeline.sizes(read.frontier).values())
+        most = min(MOST_ROWS, self.most_bytes * rows // read.bytes) if rows else MOST_ROWS
+        return ExecutorRows(self._look_up, read.table, read.frontier, most)
+
+    def run_query(self, wanted: RemoteQuery) -> RemoteRows:
+        assert self.reader is not None
+        return self._noted(self.reader.run_query(wanted))
+
+    def _look_up(self, wanted: KeyedRows) -> pa.Table | None:
+        assert self.reader is not None
+        return self._noted(self.reader.look_up(wanted)).rows
+
+    def _noted(self, result: RemoteRows) -> RemoteRows:
+        if result.spark is not None:
+            self.spark = result.spark if self.spark is None else self.spark + result.spark
+        return result
 
 
 def _bytes_of(table: LocalTable, frontier: str) -> int:

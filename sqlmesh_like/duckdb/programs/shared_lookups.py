@@ -22,6 +22,8 @@ MOST_KEYS = 200_000
 """More keys than this are looked up by the step itself, as their rows are a large part of a table."""
 _MOST_ROWS = 2_000_000
 """Limit of the rows that are kept of one table for one choice of key columns."""
+_MOST_FORESEEN = 20_000
+"""More keys than this are not looked up for a step that needs fewer."""
 _COMPARABLE = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean")
 
 
@@ -77,7 +79,8 @@ class LookupTable:
     """A table in which rows are looked up. `select` reads all its rows; `identity` is its uri and frontier.
 
     `needed`: columns that the step names; `shared`: those that models of the run name, including the row key.
-    `executors`: those who look rows up instead, in a table that is too large to be read here.
+    `executors`: those who look rows up instead, in a table that is too large to be read here. They are asked for the
+    keys that `foreseen` selects as well, as other models may need them and each question takes longer than its rows.
     """
 
     identity: tuple[str, str]
@@ -85,6 +88,7 @@ class LookupTable:
     needed: frozenset[str]
     shared: tuple[str, ...]
     executors: ExecutorRows | None = None
+    foreseen: str | None = None
 
 
 LookupPairs = tuple[Sequence[tuple[str, str]], str]
@@ -120,18 +124,35 @@ def _complete(
     """Read the rows of keys that were not looked up yet; False if these are too many, or cannot be read."""
     named = ", ".join(f"{duck_quoted(name)} AS k{n}" for n, name in enumerate(theirs))
     keys = f"SELECT DISTINCT {named} FROM {duck_quoted(step)}"
-    if entry.is_made:
-        keys = f"SELECT * FROM ({keys}) EXCEPT SELECT * FROM {entry.keys}"
-    db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_new_keys AS FROM ({keys}) LIMIT {MOST_KEYS + 1}")
-    count = _count(db, "_sml_new_keys")
+    count = _find_new_keys(db, entry, keys)
     if count > MOST_KEYS:
         return False
     if count or not entry.is_made:
         entry.is_full = True  # if reading fails, rows without their keys would be read a second time
-        if not _read_new_keys(db, entry, wanted, own):
+        if not _read_foreseen(db, entry, wanted, own, keys, count) and not _read_new_keys(db, entry, wanted, own):
             return False
         entry.is_made, entry.is_full = True, _count(db, entry.rows) > _MOST_ROWS
     return True
+
+
+def _find_new_keys(db: duckdb.DuckDBPyConnection, entry: _Entry, keys: str) -> int:
+    """Make a table of the keys that were not looked up yet, and return their number: above `MOST_KEYS` not of all."""
+    new = f"SELECT * FROM ({keys}) EXCEPT SELECT * FROM {entry.keys}" if entry.is_made else keys
+    db.execute(f"CREATE OR REPLACE TEMP TABLE _sml_new_keys AS FROM ({new}) LIMIT {MOST_KEYS + 1}")
+    return _count(db, "_sml_new_keys")
+
+
+def _read_foreseen(
+    db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str], keys: str, needed: int
+) -> bool:
+    """Read the new keys, of which there are `needed`, and foreseen ones; False if these are none or too many."""
+    if wanted.executors is None or wanted.foreseen is None:
+        return False
+    count = _find_new_keys(db, entry, f"{keys} UNION {wanted.foreseen}")
+    if needed < count <= _MOST_FORESEEN and _read_new_keys(db, entry, wanted, own):
+        return True
+    _find_new_keys(db, entry, keys)
+    return False
 
 
 def _read_new_keys(db: duckdb.DuckDBPyConnection, entry: _Entry, wanted: LookupTable, own: Sequence[str]) -> bool:

@@ -5,22 +5,20 @@ The keys are a local relation, which is broadcast; Parquet's statistics skip wha
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from functools import reduce
 from operator import and_
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.run.ports import KeyedRows
+from sqlmesh_like.run.remote_reader import KeyedRows
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
+from sqlmesh_like.spark.frames.arrow_frame import arrow_frame, arrow_rows
 
 _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date")
 """Types whose literals mean the same in Python and in Spark, whatever the zone."""
@@ -32,16 +30,12 @@ def keyed_rows(session: SparkSession, wanted: KeyedRows) -> pa.Table | None:
     if any(stored.schema[column.name].dataType.simpleString() != column.type for column in wanted.columns):
         return None
     names = wanted.keys.column_names
-    keys = _local_relation(session, wanted.keys, StructType([stored.schema[name] for name in names]))
+    schema = StructType([StructField(_key(name), stored.schema[name].dataType) for name in names])
+    keys = arrow_frame(session, wanted.keys, schema)
     conditions = [each for name in names for each in _range(stored, wanted.keys, name)]
     same = [_same(stored, keys, name, wanted.keys.column(name).null_count > 0) for name in names]
     rows = reduce(DataFrame.where, conditions, stored).join(F.broadcast(keys), reduce(and_, same), "left_semi")
-    shown = rows.select(*(f"`{column.name}`" for column in wanted.columns)).limit(wanted.most + 1)
-    batches = shown._collect_as_arrow()
-    if not batches:  # without rows there is no batch that would state the columns
-        return to_arrow_schema(shown.schema).empty_table()
-    arrived = pa.Table.from_batches(batches)
-    return arrived if arrived.num_rows <= wanted.most else None
+    return arrow_rows(rows.select(*(f"`{column.name}`" for column in wanted.columns)), wanted.most)
 
 
 def _range(stored: DataFrame, keys: pa.Table, name: str) -> Iterator[Column]:
@@ -60,17 +54,3 @@ def _same(stored: DataFrame, keys: DataFrame, name: str, has_null: bool) -> Colu
 
 def _key(name: str) -> str:
     return f"_sml_key_of_{name}"
-
-
-def _local_relation(session: SparkSession, keys: pa.Table, stored: StructType) -> DataFrame:
-    """The keys as a frame that is part of its query: neither a job nor a Python worker makes it."""
-    schema = StructType([StructField(_key(field.name), field.dataType) for field in stored.fields])
-    table = keys.rename_columns(schema.names).cast(to_arrow_schema(schema))
-    jvm = session._jvm
-    assert jvm is not None, "a running session has a JVM"
-    with tempfile.TemporaryDirectory(prefix="sml-") as folder:
-        path = Path(folder, "keys.arrow")
-        with pa.ipc.new_stream(str(path), table.schema) as stream:
-            stream.write_table(table)
-        batches = jvm.PythonSQLUtils.readArrowStreamFromFile(str(path))
-        return DataFrame(jvm.PythonSQLUtils.toDataFrame(batches, schema.json(), session._jsparkSession), session)

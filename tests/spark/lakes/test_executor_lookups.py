@@ -1,4 +1,4 @@
-"""Programs on a cluster's driver, for which executors look rows up in tables that are too large to be read there."""
+"""Programs on a cluster's driver, for which executors look rows up, or compute steps, in tables too large for it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.plan import model_plan, router
-from sqlmesh_like.run.ports import KeyedResult, KeyedRows
+from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteRows
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.spark_engine import SparkEngine
+from tests import remote_steps
 from tests.spark.lake import Lake, Row
 from tests.spark.sql.test_local_program import MODELS, NEVER_HERE, sources, stored, written
 
@@ -39,8 +40,11 @@ CLUSTER = """lake:
 """
 
 
+Asked = list[tuple[KeyedRows | RemoteQuery, RemoteRows]]
+
+
 @pytest.fixture
-def lookups(monkeypatch: pytest.MonkeyPatch) -> list[KeyedRows]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What executors were asked for. Inputs count as too large for the driver, however small they are."""
     for module in (model_plan, local_models, local_steps, router):
         monkeypatch.setattr(module, "SMALL_INPUT", 0)
@@ -48,15 +52,20 @@ def lookups(monkeypatch: pytest.MonkeyPatch) -> list[KeyedRows]:
     size = read_limit._bytes_of
     large = 2_000_000_000  # the bound, which the change itself is part of
     monkeypatch.setattr(read_limit, "_bytes_of", lambda t, at: large if "/ods/" in t.uri else size(t, at))
-    asked: list[KeyedRows] = []
-    look_up = SparkEngine.look_up
+    noted: Asked = []
+    look_up, run_query = SparkEngine.look_up, SparkEngine.run_query
 
-    def noted(engine: SparkEngine, wanted: KeyedRows) -> KeyedResult:
-        asked.append(wanted)
-        return look_up(engine, wanted)
+    def note_lookup(engine: SparkEngine, wanted: KeyedRows) -> RemoteRows:
+        noted.append((wanted, look_up(engine, wanted)))
+        return noted[-1][1]
 
-    monkeypatch.setattr(SparkEngine, "look_up", noted)
-    return asked
+    def note_query(engine: SparkEngine, wanted: RemoteQuery) -> RemoteRows:
+        noted.append((wanted, run_query(engine, wanted)))
+        return noted[-1][1]
+
+    monkeypatch.setattr(SparkEngine, "look_up", note_lookup)
+    monkeypatch.setattr(SparkEngine, "run_query", note_query)
+    return noted
 
 
 def batches(dice: random.Random) -> Iterator[tuple[list[Row], list[int], list[Row], list[int]]]:
@@ -76,7 +85,7 @@ def batches(dice: random.Random) -> Iterator[tuple[list[Row], list[int], list[Ro
 
 
 def test_programs_over_rows_that_executors_look_up_bring_tables_to_the_same_rows(
-    spark: SparkSession, tmp_path: Path, lookups: list[KeyedRows]
+    spark: SparkSession, tmp_path: Path, asked: Asked
 ) -> None:
     lakes = [Lake(spark, tmp_path / "driver"), Lake(spark, tmp_path / "executors", delta_engine="spark")]
     lakes[0]._put("profiles.yml", CLUSTER)
@@ -86,7 +95,7 @@ def test_programs_over_rows_that_executors_look_up_bring_tables_to_the_same_rows
             lake.model(name, sql)
     engines: dict[str, set[str]] = {name: set() for name in MODELS}
     for batch in batches(random.Random(39)):
-        lookups.clear()
+        asked.clear()
         for lake, (orders, buyers) in zip(lakes, tables, strict=True):
             written(lake, orders, buyers, batch)
             lake.run_well()
@@ -96,18 +105,76 @@ def test_programs_over_rows_that_executors_look_up_bring_tables_to_the_same_rows
             result = lakes[0].results[name]
             if result.strategy not in ("full_refresh", "no_op"):
                 engines[name].add(str(result.engine))
-        assert_asked_once(lookups)
-    assert {name for name, used in engines.items() if "duckdb" in used} >= {"joined", "agg_of_join"}
-    jobs = [each.spark.jobs for each in lakes[0].results.values() if each.engine == "duckdb" and each.spark]
-    assert 0 < sum(jobs) <= 2 * len(lookups), "one that reads the table, one that broadcasts the keys"
+        assert_asked_once(asked)
+    assert {name for name, used in engines.items() if used != {"duckdb"}} == set()
+    assert_few_jobs(lakes[0], asked)
 
 
-def assert_asked_once(lookups: list[KeyedRows]) -> None:
+def test_steps_that_executors_compute_bring_tables_to_the_same_rows(
+    spark: SparkSession, tmp_path: Path, asked: Asked
+) -> None:
+    """Aggregates of all rows, keys of each type, predicates over expressions, joins without equalities."""
+    lakes = [Lake(spark, tmp_path / "driver"), Lake(spark, tmp_path / "executors", delta_engine="spark")]
+    lakes[0]._put("profiles.yml", CLUSTER)
+    models = remote_steps.MODELS | {"signs": remote_steps.SIGNS}
+    columns = "id int, grp int, x double, city string, amount decimal(12,2), day date, seen timestamp"
+    for lake in lakes:
+        for name, sql in models.items():
+            lake.model(name, sql)
+        lake.source("marks", "id int").upsert((9,), (20,))
+    tables = [(lake.source("facts", columns, buckets=2), lake.source("dims", "id int, name string")) for lake in lakes]
+    dice, there, followed = random.Random(7), set[int](), set[str]()
+    for number in range(4):
+        asked.clear()
+        chosen = dice.sample(range(30), 6 if there else 20)
+        gone = dice.sample(sorted(there - set(chosen)), 2) if there else []
+        there = (there | set(chosen)) - set(gone)
+        rows = [remote_steps.fact(each, dice)[1:] for each in chosen]
+        people = [(each, dice.choice("xyz")) for each in (1, 2, 3)]
+        for lake, (facts, dims) in zip(lakes, tables, strict=True):
+            if number < 3:
+                facts.upsert(*rows, delete=[(each, *[None] * 6) for each in gone])
+            if number != 2:
+                dims.upsert(*people)
+            lake.run_well()
+        lakes[0].assert_maintained()
+        for name in models:
+            assert list(map(repr, stored(lakes[0], name))) == list(map(repr, stored(lakes[1], name))), name
+            result = lakes[0].results[name]
+            if name == "signs":
+                assert result.engine != "duckdb", "it shows the sign of zeros"
+            elif result.strategy not in ("full_refresh", "no_op"):
+                assert result.engine == "duckdb", name
+                followed.add(name)
+        assert_few_jobs(lakes[0], asked)
+    assert followed == set(remote_steps.MODELS)
+    of_models = {wanted.planned.compiled.model.name for wanted, _ in asked if isinstance(wanted, RemoteQuery)}
+    assert of_models >= {"of_decimals", "of_years", "best", "ranked"}
+
+
+def assert_asked_once(asked: Asked) -> None:
     """No key of a table was looked up twice in the run, for one choice of columns."""
+    lookups = [wanted for wanted, _ in asked if isinstance(wanted, KeyedRows)]
     keys = Counter(
         (wanted.uri, *wanted.keys.column_names, *row.values()) for wanted in lookups for row in wanted.keys.to_pylist()
     )
     assert set(keys.values()) <= {1}
+
+
+def assert_few_jobs(lake: Lake, asked: Asked) -> None:
+    """All of a model's jobs are those of its questions, and each question is few."""
+    jobs = [each.spark.jobs for each in lake.results.values() if each.engine == "duckdb" and each.spark]
+    of_questions = [(wanted, rows.spark.jobs) for wanted, rows in asked if rows.spark]
+    for wanted, count in of_questions:
+        print(
+            type(wanted).__name__,
+            count,
+            len(wanted.steps) if isinstance(wanted, RemoteQuery) else "",
+            wanted.query.sql("spark")[:200] if isinstance(wanted, RemoteQuery) else "",
+        )
+        if isinstance(wanted, KeyedRows):
+            assert count <= 2, "one that reads the table, one that broadcasts the keys"
+    assert 0 < sum(jobs) == sum(count for _, count in of_questions)
 
 
 NASTY: list[Row] = [

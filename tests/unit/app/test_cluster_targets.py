@@ -6,22 +6,17 @@ import random
 import shlex
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.duckdb.merge_on_read_files import local_table
-from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
-from sqlmesh_like.hudi.history import table_state
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert
 from sqlmesh_like.plan import model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
-from sqlmesh_like.run.ports import KeyedResult, KeyedRows
 from tests.faults.shop import CUSTOMER, DETAIL, FILES, MODELS, ORDERS, PROFILE, Shop
+from tests.unit.app.executors import Executors
 
 
 @pytest.fixture(scope="module")
@@ -53,28 +48,6 @@ def test_changes_are_followed_on_the_driver(shop: Shop, capsys: pytest.CaptureFi
         assert main(shlex.split(call)) == 0, capsys.readouterr().err
 
 
-class Executors:
-    """They look rows up, as `spark.change_feed.keyed_rows` does, and do nothing else."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.asked = most, list[KeyedRows]()
-
-    def look_up(self, wanted: KeyedRows) -> KeyedResult:
-        self.asked.append(wanted)
-        table = local_table(table_state(Timeline(wanted.uri)), MergedSlices(), hidden=False)
-        assert table is not None
-        with duckdb.connect() as db:
-            db.register("keys", wanted.keys)
-            on = " AND ".join(f't."{name}" IS NOT DISTINCT FROM k."{name}"' for name in wanted.keys.column_names)
-            shown = ", ".join(f't."{column.name}"' for column in wanted.columns)
-            query = f"SELECT {shown} FROM ({table.rows(wanted.frontier)}) AS t SEMI JOIN keys AS k ON {on}"
-            return KeyedResult(db.sql(query).to_arrow_table() if len(self.asked) <= self.most else None)
-
-    def release(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 @pytest.fixture
 def large_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table of orders has as many bytes as the driver may read, beside all else."""
@@ -90,23 +63,23 @@ def test_executors_look_rows_up_for_programs_on_the_driver(shop: Shop, monkeypat
     set_cluster(shop.root)
     dice, asked = random.Random(5), set[str]()
     for _ in range(5):
-        executors = Executors(most=100)
+        executors = Executors()
         monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_, made=executors: made)
         shop.change(dice)
         with Project.load(shop.root) as project:
             assert {each.status for each in project.run().results} <= {"success", "no-op"}
         for name in MODELS:
             assert shop.stored(name) == shop.expected(name), name
-        keys = [(*each.keys.column_names, *row.values()) for each in executors.asked for row in each.keys.to_pylist()]
+        keys = [(*each.keys.column_names, *row.values()) for each in executors.lookups for row in each.keys.to_pylist()]
         assert len(keys) == len(set(keys)), "models share what was looked up"
-        asked |= {each.uri.rpartition("/")[2] for each in executors.asked}
+        asked |= {each.uri.rpartition("/")[2] for each in executors.lookups}
     assert asked == {"orders"}
 
 
 @pytest.mark.usefixtures("large_inputs")
 def test_what_executors_do_not_return_is_computed_by_them(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     set_cluster(shop.root)
-    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(most=0))
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(lambda _: False))
     before = shop.timeline(CUSTOMER).frontier
     shop.commit(ORDERS, random.Random(1))
     with (
@@ -125,7 +98,7 @@ def test_what_the_driver_cannot_commit_is_computed_by_executors(shop: Shop, monk
 
     set_cluster(shop.root)
     monkeypatch.setattr(local_models, "upsert", refuse)
-    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(most=0))
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: Executors(lambda _: False))
     shop.commit(ORDERS, random.Random(1))
     with (
         Project.load(shop.root) as project,

@@ -12,7 +12,7 @@ from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.names import TableName
+from sqlmesh_like.names import PARTITION, TableName
 from sqlmesh_like.project.nodes import Target
 from tests.faults.shop import CUSTOMER, DAILY, ORDERS, Shop
 from tests.unit.app.test_full_refreshes import run
@@ -69,6 +69,54 @@ def test_new_partitions_are_told_to_the_catalog(
     shop.commit(ORDERS, random.Random(1))  # of days that are not there yet
     with pytest.raises(AssertionError, match="this must not need Spark"):
         run(shop, "daily")
+
+
+class Catalog:
+    """Spark on a cluster, which tells the catalog of a table and does nothing else."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[TableName, str, str | None]] = []
+
+    def register(self, table: TableName, uri: str, partition_field: str | None) -> None:
+        self.told.append((table, uri, partition_field))
+        note_registration(Timeline(uri), TARGET, table)
+
+    def release(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def test_a_clusters_driver_commits_new_partitions_of_which_spark_tells_the_catalog(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shop.root)
+    profile, catalog = shop.root / "profiles.yml", Catalog()
+    profile.write_text(profile.read_text().replace("local[2]", "spark://127.0.0.1:1"))
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: catalog)
+    note_registration(shop.timeline(DAILY), TARGET, named(DAILY))
+    shop.commit(ORDERS, random.Random(1))  # of days that are not there yet
+    assert main(["explain", "daily"]) == 0
+    assert "; Spark tells the catalog hive of new partitions" in capsys.readouterr().out
+    run(shop, "daily")
+    assert shop.stored(DAILY) == shop.expected(DAILY)
+    timeline = shop.timeline(DAILY)
+    assert catalog.told == [(named(DAILY), timeline.uri, PARTITION)]
+    assert is_registered(timeline, TARGET, named(DAILY), ())
+    dice, told = random.Random(2), set[bool]()
+    for _ in range(6):
+        before = folders(shop)
+        catalog.told.clear()
+        shop.commit(ORDERS, dice)
+        run(shop, "daily")
+        assert shop.stored(DAILY) == shop.expected(DAILY)
+        assert len(catalog.told) == (folders(shop) != before)
+        told.add(folders(shop) != before)
+    assert told == {True, False}
+
+
+def folders(shop: Shop) -> set[str]:
+    """The partitions of `daily`, those without rows too."""
+    return {path.name for path in (shop.root / "warehouse/dws/daily").glob("_sml_partition=*")}
 
 
 def test_what_is_not_known_to_be_registered_is_told(shop: Shop) -> None:

@@ -12,8 +12,10 @@ import pytest
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock, open_lake
 from sqlmesh_like.app.loading.loaded import load
+from sqlmesh_like.app.operations.planning import plan_models
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import _table_commits
+from sqlmesh_like.plan import router
 from sqlmesh_like.plan.history import TableRecord
 from tests.unit.hudi.test_timeline import Lake, at
 
@@ -142,7 +144,7 @@ def test_executors_look_rows_up_for_the_driver_in_what_is_too_large(
     )
     changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")  # two slices of 50 MB are compared, one is rewritten
     set_target("master: yarn, driver_max_bytes: 150000000")
-    because = "executors look up rows in 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
+    because = "executors read what is needed of 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
     because += "(`driver_max_bytes`: 150,000,000)"
     expected = [f"Spark scans, DuckDB computes and commits: {because}"]
     assert engine(capsys) == (expected, ("spark", "duckdb", "duckdb", because))
@@ -150,7 +152,7 @@ def test_executors_look_rows_up_for_the_driver_in_what_is_too_large(
     assert engine(capsys)[1][:3] == ("spark", "spark", "spark"), "the change alone is too large"
 
 
-def test_without_keys_to_look_up_executors_do_what_is_too_large(
+def test_without_keys_to_look_up_executors_compute_steps_for_the_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     sql = (
@@ -158,9 +160,26 @@ def test_without_keys_to_look_up_executors_do_what_is_too_large(
     )
     changed(built(tmp_path, monkeypatch, sql, "cities"), 1, "a")
     set_target("master: yarn, driver_max_bytes: 249999999")
-    because = "250,000,000 bytes are read and rewritten; on the driver, 249,999,999 (`driver_max_bytes`)"
-    assert engine(capsys)[1] == ("spark", "spark", "spark", because)
+    because = "executors read what is needed of 100,000,000 bytes; on the driver, 150,000,000 are read and rewritten "
+    because += "(`driver_max_bytes`: 249,999,999)"
+    assert engine(capsys)[1] == ("spark", "duckdb", "duckdb", because)
     assert main(["explain", "m"]) == 0 and "next run   row_based" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("largest", "with_help"), [(100 * MEGABYTE, 130 * MEGABYTE), (100 * MEGABYTE - 1, None)])
+def test_a_recompute_is_compared_on_the_driver_if_the_table_is_small(
+    source: _Sized, monkeypatch: pytest.MonkeyPatch, largest: int, with_help: int | None
+) -> None:
+    """Its 100 MB are read, 30 MB rewritten; executors return the rows of the query over an input of 700 MB."""
+    changed(source, 1, "a")
+    monkeypatch.setattr(router, "_LARGEST_RECOMPUTE", largest)
+    (followed,) = plan_models(load(Invocation())).models
+    planned = followed.planned
+    assert planned.estimate is not None
+    way = replace(planned.estimate.incremental, read=800 * MEGABYTE, rewritten=30 * MEGABYTE)
+    estimate = replace(planned.estimate, ways=(("recompute_merge", way),))
+    load_ = router.driver_load(replace(planned, strategy="recompute_merge", estimate=estimate))
+    assert load_ == router.DriverLoad(830 * MEGABYTE, with_help or 830 * MEGABYTE)
 
 
 def test_a_cluster_builds_tables_of_large_inputs_on_its_executors(
