@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.binding.joining import conjuncts
 from sqlmesh_like.analyze.spark_types.exactness import averages_doubles
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
-from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     MOST_DIGITS,
@@ -74,6 +74,7 @@ def _least_or_most(node: exp.Min | exp.Max, types: Types) -> str:
     if node.expressions:
         raise Unproven("MIN or MAX of several values")
     argument = argument_type(node.this, types)
+    require_ordered((argument,))
     if argument == "float":
         raise Unproven(f"MIN or MAX of {argument}")
     return argument
@@ -129,6 +130,7 @@ def _of_chosen_row(node: exp.ArgMax | exp.ArgMin, types: Types) -> str:
     if any(term not in known for term in terms[:-1]):
         raise Unproven(f"{CHOOSES_BY[type(node)]} by several values that may be NULL")
     for result in [types.of(term) for term in terms]:
+        require_ordered((result,))
         if result in ("float", NULL):
             raise Unproven(f"{CHOOSES_BY[type(node)]} by {result}")
     return types.of(node.this)

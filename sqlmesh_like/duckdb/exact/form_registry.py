@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times, windows
+from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, structs, texts, times, windows
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
@@ -35,6 +35,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     **aggregates.FORMS,
     **windows.FORMS,
     **dict.fromkeys(_BY_VALUES, Form()),
+    **structs.FORMS,
 }
 
 

@@ -9,7 +9,9 @@ from typing import Protocol
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
-from sqlmesh_like.duckdb.exact.unproven import Unproven
+from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
+from sqlmesh_like.duckdb.duck_types import type_tree
+from sqlmesh_like.duckdb.exact.unproven import Unproven, is_struct
 
 INTEGERS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 """Integer types, with the precision of the decimal as which Spark treats each."""
@@ -39,6 +41,19 @@ class Types(Protocol):
     def of_query(self, query: exp.Expr) -> Columns: ...
 
     def require_condition(self, condition: exp.Expr) -> None: ...
+
+
+def require_known(type_: str) -> str:
+    """The type, if proofs are about its values: without parts, or a struct of such. Raises Unproven."""
+    if is_struct(type_):
+        fields = typed_fields_of(type_)
+        if not fields:
+            raise Unproven(f"a value of type {type_}")
+        for _, part in fields:
+            require_known(part)
+    elif type_ not in INTEGERS and type_ not in FLOATS and type_ not in OTHERS and type_ != NULL:
+        decimal_digits(type_)
+    return type_
 
 
 def common_of_union(one: str, other: str) -> str:
@@ -91,7 +106,7 @@ def exact_decimal(digits: int, scale: int) -> str:
 
 
 def cast_of(node: exp.Expr, type_: str) -> exp.Expr:
-    return exp.Cast(this=node, to=exp.DataType.build(type_, dialect="spark"))
+    return exp.Cast(this=node, to=type_tree(type_))
 
 
 def replace_by_cast(node: exp.Expr, type_: str, of: exp.Expr | None = None) -> str:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.duckdb.exact.aggregates import average_types
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
-from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     MOST_DIGITS,
@@ -34,7 +34,9 @@ def _window(node: exp.Window, types: Types) -> str:
     require_hashed(types.of(part) for part in node.args.get("partition_by") or ())
     order = node.args.get("order")
     for item in order.expressions if order is not None else ():
-        if types.of(item.this) == "float":
+        ordered_by = types.of(item.this)
+        require_ordered((ordered_by,))
+        if ordered_by == "float":
             raise Unproven("an order by floats")
     _require_proven_frame(node)
     match node.this:

@@ -127,7 +127,7 @@ class LocalSteps:
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
-        view, schema = f"_sml_relation_{len(self._views)}", tuple(c for c in table.schema if c.name in columns)
+        view, schema = f"_sml_relation_{len(self._views)}", tuple(c for c in table.proven if c.name in columns)
         self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {rows}")
         self._views[rows, view] = (view, schema)
         return view
@@ -146,12 +146,13 @@ class LocalSteps:
             view = f"_sml_relation_{len(self._views)}"
             table = self.tables[name]
             if role == "changes":
-                text, schema = f"SELECT * FROM {self._change_of(self._input(name))[0]}", table.change_schema
+                text = f"SELECT * FROM {self._change_of(self._input(name))[0]}"
+                schema: Schema = (*table.proven, Column(WEIGHT, "bigint"))
             else:
                 frontier = self.planned.target.frontier if role == "target" else self._input(name).end
                 assert frontier is not None
                 self.limit.count_table(f"{role}.{name}", table, frontier)
-                text, schema = self.shared.rows(self.db, table, frontier), table.schema
+                text, schema = self.shared.rows(self.db, table, frontier), table.proven
             self.db.execute(f"CREATE TEMP VIEW {view} AS {text}")
             self._views[role, name] = (view, schema)
         return self._views[role, name]

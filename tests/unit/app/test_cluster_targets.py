@@ -16,7 +16,7 @@ from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert
 from sqlmesh_like.plan import model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES

@@ -14,7 +14,8 @@ from tests.properties.lake import schema
 TABLES = {
     "t": schema(
         i="int", l="bigint", d="decimal(10,2)", w="decimal(38,10)", s="string", b="boolean", dt="date", ts="timestamp",
-        f="double", bin="binary", arr="array<int>", m="map<string,int>", st="struct<p:int>", _sml_key="string",
+        f="double", bin="binary", arr="array<int>", m="map<string,int>", st="struct<p:int>", sf="struct<p:float>",
+        sa="struct<p:array<int>>", _sml_key="string",
     ),
     "u": schema(i="int", k="string"),
 }  # fmt: skip
@@ -57,6 +58,25 @@ UNPROVEN = {
         "MAX_BY by several values that may be NULL",
     "select max_by(i, case when dt is null then struct(dt as o, _sml_key as k) end) as n from t":
         "MAX_BY by several values that may be NULL",
+    "select max(st) as n from t": "the order of struct<p:int>",
+    "select greatest(st, st) as n from t": "the order of struct<p:int>",
+    "select st = st as n from t": "the order of struct<p:int>",
+    "select st in (st) as n from t": "the order of struct<p:int>",
+    "select nullif(st, st) as n from t": "the order of struct<p:int>",
+    "select rank() over (order by st) as n from t": "the order of struct<p:int>",
+    "select max_by(i, case when st is not null then struct(st as o, _sml_key as k) end) as n from t":
+        "the order of struct<p:int>",
+    "select distinct sf from t": "equality of struct<p:float>",
+    "select sa as n from t": "a value of type array<int>",
+    "select struct(arr as a) as n from t": "a value of type array<int>",
+    "select struct(i as a, l as A) as n from t": "a struct with two fields of one name",
+    "select struct(i as `a b`) as n from t": "a struct with the field 'a b' of type int",
+    "select named_struct('a', null) as n from t": "a struct with the field 'a' of type null",
+    "select m['p'] as n from t": "a value of type map<string,int>",
+    "select st['q'] as n from t": "an item of other than a struct",
+    "select cast(null as struct<p:int>) as n from t": "a cast to struct<p: int>",
+    "select cast(st as string) as n from t": "a value of type struct<p:int>",
+    "select coalesce(st, struct(i as P)) as n from t": "a value of type struct<p:int>",
     "select max_by(m, _sml_key) as n from t": "a value of type map<string,int>",
     "select s is true as n from t": "IS of other than NULL",
     "select b is true as n from t": "IS of other than NULL",
@@ -128,6 +148,13 @@ UNPROVEN = {
 PROVEN = {
     "select i not in (select i from u) as n from t": "boolean",
     "select dt = '2024-01-01' as n from t": "boolean",
+    "select struct(i, d as D, named_struct('select', ts)) as n from t": "struct<i:int,D:decimal(10,2),"
+    "col3:struct<select:timestamp>>",
+    "select st['P'] as n from t": "int",
+    "select case when b then struct(year(dt) as p) else st end as n from t": "struct<p:int>",
+    "select count(distinct st) as n from t": "bigint",
+    "select lag(st) over (partition by st order by i, _sml_key) as n from t": "struct<p:int>",
+    "select max_by(struct(i, f), _sml_key) as n from t": "struct<i:int,f:double>",
     "select null as n from t union all select i from u": "int",
     "select d / w as n from t": "decimal(38,20)",
     "select sum(d) as n from t": "decimal(20,2)",
