@@ -85,6 +85,27 @@ FRAMES = """
 | range between current row and unbounded following | range between current row and current row
 | rows between unbounded preceding and unbounded following
 """
+DISTANCES = {
+    "j": (
+        "0 preceding and 1 following",
+        "1 preceding and current row",
+        "unbounded preceding and 3 preceding",
+        "2 following and 5 following",
+    ),
+    "n": ("3 preceding and current row", "1 following and unbounded following"),
+    "du": (
+        "2 preceding and 40 following",
+        "interval 400 days preceding and current row",
+        "current row and interval 5 days following",
+    ),
+    "ts": (
+        "interval 90 minutes preceding and interval 1 day following",
+        "interval '2' days preceding and interval 1 second preceding",
+    ),
+    "d": ("1 preceding and 0.5 following", "0.05 preceding and 12.34 following"),
+    "e": ("7 preceding and 0.0001 following",),
+}
+"""Frames by RANGE, by the value that orders the rows."""
 ORDERS = ("y", "y desc", "j desc nulls first", "u nulls last", "du", "b, j desc", "y, u desc")
 PARTITIONS = (
     "partition by struct(t, s)",
@@ -222,6 +243,12 @@ def test_windows_over_ties_and_over_all_frames(
         is_tied = frame.startswith("rows") or function == "row_number()"
         key = ", _sml_k" if is_tied or draw.random() < 0.6 else ""
         items.append(f"{function} over ({partition} order by {order}{key} {frame})")
+    frames = [(order, frame) for order, each in DISTANCES.items() for frame in each]
+    functions = [item for item in _items(FRAMED) if "first" not in item and "last" not in item]
+    for _ in range(CASES):
+        (order, frame), direction = draw.choice(frames), draw.choice(("", "desc", "nulls last", "desc nulls first"))
+        window = f"{draw.choice(PARTITIONS)} order by {order} {direction} range between {frame}"
+        items.append(f"{draw.choice(functions)} over ({window})")
     items += [f"{function} over (partition by y)" for function in _items(FRAMED) if "(" in function]
     proven, failed = compare(spark, duck, items, "", "w")
     assert proven > len(items) * 0.8 and failed < proven / 10

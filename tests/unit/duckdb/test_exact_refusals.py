@@ -43,10 +43,26 @@ UNPROVEN = {
     "select lead(i, 1, 3000000000) over (order by l, _sml_key) as n from t": "LEAD of int or bigint",
     "select lag(d, 1, 0) over (order by l, _sml_key) as n from t": "LAG of decimal(10,2) or int",
     "select lag(null) over (order by l, _sml_key) as n from t": "a window over NULL",
-    "select sum(i) over (order by l range between 1 preceding and current row) as n from t":
-        "a frame by RANGE with a distance",
+    "select sum(i) over (order by f range between 1 preceding and current row) as n from t":
+        "a frame by RANGE with a distance from double",
+    "select sum(i) over (order by i, l range between 1 preceding and current row) as n from t":
+        "a distance from several values, or from none",
+    "select sum(i) over (order by l range between 1.5 preceding and current row) as n from t":
+        "a distance from bigint that is not a number as written",
+    "select sum(i) over (order by dt range between interval 1 month preceding and current row) as n from t":
+        "a distance from dates by other than days",
+    "select sum(i) over (order by ts range between 1 preceding and current row) as n from t":
+        "a distance from timestamps by other than whole days or smaller units",
+    "select sum(i) over (order by ts range between interval '1 2' day to hour preceding and current row) as n from t":
+        "a distance from timestamps by other than whole days or smaller units",
+    "select sum(i) over (order by d range between 0.001 preceding and current row) as n from t":
+        "a distance from decimal(10,2) that this type does not hold",
+    "select sum(i) over (order by d range between 123456789 preceding and current row) as n from t":
+        "a distance from decimal(10,2) that this type does not hold",
+    "select first_value(i) over (order by l range between 1 preceding and current row) as n from t":
+        "a window over rows that may tie",
     "select sum(i) over (order by l, _sml_key rows between i preceding and current row) as n from t":
-        "a frame by ROWS with a distance",
+        "a frame by ROWS with a computed distance",
     "select nth_value(i, 2) over (order by l, _sml_key) as n from t": "the window of NTHVALUE",
     "select sum(i) filter (where b) over (order by l) as n from t": "the window of FILTER",
     "select count(distinct i) over (partition by l) as n from t": "a window of distinct values",
@@ -166,6 +182,10 @@ PROVEN = {
     " as n from t": "decimal(18,6)",
     "select count(*) over (order by l range between current row and unbounded following) as n from t": "bigint",
     "select max(f) over () as n from t": "double",
+    "select max(f) over (order by dt range interval 6 days preceding) as n from t": "double",
+    "select sum(i) over (order by ts desc range between interval 90 minutes preceding and interval '2' days following)"
+    " as n from t": "bigint",
+    "select count(*) over (order by d range between 0.5 preceding and 1 following) as n from t": "bigint",
     "select lag(l, 2, 0) ignore nulls over (order by i desc, cast(_sml_key as string)) as n from t": "bigint",
     "select first_value(s) ignore nulls over (order by i, _sml_key rows 1 preceding) as n from t": "string",
     "select ntile(4) over (partition by s order by i, _sml_key) as n from t": "int",
