@@ -1,9 +1,9 @@
 """Frames of windows: which are proven, and how DuckDB is given those by RANGE with a distance.
 
 Spark's bound is the value of ORDER BY plus the distance, in the value's own type, compared as ORDER BY compares: beside
-NULL it is NULL, and the frame the rows with NULL. DuckDB does the same; where a bound leaves the type's range, it fails,
-and Spark, which goes on at the other end of the range, computes the query. Dates and timestamps are ordered as whole
-numbers, of days and of microseconds in UTC.
+NULL it is NULL, and the frame the rows with NULL. DuckDB does the same; where a bound leaves the type's range, it
+fails, and Spark, which goes on at the other end of the range, computes the query. Dates and timestamps are ordered as
+whole numbers, of days and of microseconds in UTC.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _of_integer(distance: exp.Expr, type_: str) -> exp.Expr:
     return cast_of(distance.copy(), type_)
 
 
-def _of_date(distance: exp.Expr, type_: str) -> exp.Expr:
+def _of_date(distance: exp.Expr, _: str) -> exp.Expr:
     if isinstance(distance, exp.Interval):
         if _unit(distance) != "DAY" or not _is_count(distance.this):
             raise Unproven("a distance from dates by other than days")
@@ -75,7 +75,7 @@ def _of_date(distance: exp.Expr, type_: str) -> exp.Expr:
     return _of_integer(distance, "int")
 
 
-def _of_timestamp(distance: exp.Expr, type_: str) -> exp.Expr:
+def _of_timestamp(distance: exp.Expr, _: str) -> exp.Expr:
     size = MICROSECONDS.get(_unit(distance)) if isinstance(distance, exp.Interval) else None
     if size is None or not _is_count(distance.this):
         raise Unproven("a distance from timestamps by other than whole days or smaller units")
