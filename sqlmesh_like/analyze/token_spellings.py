@@ -201,7 +201,13 @@ def _with_named_fields(words: Sequence[_Word]) -> Iterator[_Word]:
         for number, field in enumerate(fields):
             yield from ([_Word("", ",")] * bool(number) + field)
         yield _CLOSE
-        at += sum(len(each) + 1 for each in arguments) + 2
+        at += _end_of_call(words[at + 1 :]) + 1
+
+
+def _end_of_call(words: Sequence[_Word]) -> int:
+    """How many words a call's bracket and its arguments are; 0 where there is none."""
+    arguments = _arguments(words)
+    return sum(len(each) + 1 for each in arguments) + 1 if arguments else 0
 
 
 def _arguments(words: Sequence[_Word]) -> list[list[_Word]]:
@@ -219,8 +225,9 @@ def _arguments(words: Sequence[_Word]) -> list[list[_Word]]:
 
 
 def _field(number: int, words: list[_Word]) -> list[_Word]:
-    """A field of STRUCT, with the name that Spark gives a column and a literal."""
-    if len(words) == 1 and words[0].kind in ("text", "number"):
+    """A field of STRUCT, with the name that Spark gives a column, a literal and a struct."""
+    is_literal = len(words) == 1 and words[0].kind in ("text", "number")
+    if is_literal or (words[:1] == [_Word("", "struct")] and _end_of_call(words[1:]) == len(words) - 1):
         return [*words, _Word("name", f"col{number + 1}")]
     is_column = [word.kind == "name" or word == _POINT for word in words] in ([True], [True] * 3)
     return [*words, words[-1]] if is_column and words[-1].kind == "name" else words

@@ -42,6 +42,9 @@ def _cast(node: exp.Cast, types: Types) -> str:
         return wanted
     if wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]:
         return wanted
+    if wanted in INTEGERS and given in INTEGERS:
+        node.replace(cast_of(node.this.copy(), wanted))  # fails where Spark keeps the low-order bits
+        return wanted
     if (given, wanted) == ("string", "int") or (wanted == "bigint" and given.startswith("decimal")):
         return _whole_number(node, given, wanted)
     if wanted.startswith("decimal") and given not in FLOATS:

@@ -61,6 +61,8 @@ def common_of_union(one: str, other: str) -> str:
         return one
     if one == NULL:
         return other
+    if one in INTEGERS and other in INTEGERS:
+        return wider_type(one, other)
     raise Unproven(f"a union of {one} and {other}")
 
 

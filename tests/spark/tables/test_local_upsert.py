@@ -140,7 +140,7 @@ def test_structs_that_spark_built_are_followed_without_it(spark: SparkSession, t
     table = lake.source("t", "id int, n tinyint, d decimal(10,2), x double")
     table.upsert((1, 2, D("1.50"), -0.0), (2, None, None, None))
     lake.model("m", "select id, struct(id, 1 as one, d) as s, case when id > 1 then struct(n, x) end as p from @t")
-    lake.model("g", "select s.one, count(p) as n, max_by(s, id) as last from @m group by s.one")
+    lake.model("g", "select s.one, count(p) as n, max_by(s, id) as last from {{ ref('m') }} group by s.one")
     assert set(lake.run_well().values()) == {"full_refresh"}
     lake.assert_maintained()
     table.upsert((1, 3, None, 0.5), (3, 1, D("2.00"), float("nan")), delete=[(2, None, None, None)])
