@@ -141,9 +141,11 @@ def _like(node: exp.Like, types: Types) -> str:
 
 
 def _case(node: exp.Case, types: Types) -> str:
-    if node.this is not None:
-        raise Unproven("CASE of a value")
-    branches = node.args["ifs"]
+    branches, value = node.args["ifs"], node.this
+    if value is not None:  # each branch compares it
+        node.set("this", None)
+        for branch in branches:
+            branch.set("this", exp.EQ(this=exp.Paren(this=value.copy()), expression=exp.Paren(this=branch.this)))
     for branch in branches:
         types.require_condition(branch.this)
     values = [branch.args["true"] for branch in branches]

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlmesh_like.duckdb.dialect import MICROSECONDS
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
-from sqlmesh_like.duckdb.exact.values import MOST_DIGITS, Types, cast_of, decimal_digits, only_where
+from sqlmesh_like.duckdb.exact.values import MOST_DIGITS, Types, cast_of, decimal_digits, finite_micros
 from sqlmesh_like.names import is_hidden
 
 _ENDS = ("UNBOUNDED", "CURRENT ROW")
@@ -51,9 +51,7 @@ def _prove_distances(node: exp.Window, spec: exp.Expr, sides: list[str], types: 
 def _as_number(value: exp.Expr, type_: str) -> exp.Expr:
     match type_:
         case "timestamp":
-            micros = exp.Anonymous(this="epoch_us", expressions=[value.copy()])
-            is_number = exp.Anonymous(this="isfinite", expressions=[value.copy()])  # the last one is infinity in DuckDB
-            return only_where(is_number, value, micros, "bigint")
+            return finite_micros(value)
         case "date":
             first = cast_of(exp.Literal.string("1970-01-01"), "date")
             days = exp.Sub(this=exp.Paren(this=value.copy()), expression=first)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.form_registry import FORMS
+from sqlmesh_like.duckdb.exact.sequences import sequence_elements
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
 from sqlmesh_like.duckdb.exact.values import NULL, Columns, cast_of, common_of_union
 from sqlmesh_like.names import Column, Schema
@@ -100,7 +101,9 @@ class _Proof:
         return entries
 
     def _select(self, select: exp.Select, outer: _Scope | None) -> Columns:
-        require_only(select, "with_", "expressions", "from_", "joins", "laterals", "where", "group", "having", "distinct")
+        require_only(
+            select, "with_", "expressions", "from_", "joins", "laterals", "where", "group", "having", "distinct"
+        )
         sources: dict[str, Columns] = {}
         scope = _Scope(sources, outer)
         start = select.args.get("from_")
@@ -201,6 +204,8 @@ class _Types:
 
     def of_elements(self, array: exp.Expr) -> str:
         """The type of the elements of an array that is written out; it is rewritten to have that in DuckDB."""
+        if isinstance(array, exp.GenerateSeries):
+            return sequence_elements(array, self)
         if not isinstance(array, exp.Array) or not array.expressions:
             raise Unproven("an array that is not written out")
         known = {self.of(element) for element in list(array.expressions)} - {NULL}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact.aggregates import average_types
+from sqlmesh_like.duckdb.exact.aggregates import replace_average
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
 from sqlmesh_like.duckdb.exact.frames import prove_frame, require_decided_order
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
@@ -21,7 +21,6 @@ from sqlmesh_like.duckdb.exact.values import (
     Types,
     cast_of,
     decimal_digits,
-    quotient_of,
     replace_by_cast,
 )
 
@@ -49,7 +48,7 @@ def _window(node: exp.Window, types: Types) -> str:
         case exp.Ntile():
             return _part_number(node)
         case exp.Avg():
-            return _average(node, types)
+            return replace_average(node, node.this, types)
         case exp.IgnoreNulls() | exp.Lag() | exp.Lead() | exp.First() | exp.FirstValue() | exp.Last() | exp.LastValue():
             return _value_of_row(node, types)
         case exp.Expr() if isinstance(node.this, _FRAMED):
@@ -77,15 +76,6 @@ def _aggregate(node: exp.Window, types: Types) -> str:
             raise Unproven(f"a sum of {argument} over a window")
     node.set("this", function)
     return replace_by_cast(node, result)
-
-
-def _average(node: exp.Window, types: Types) -> str:
-    value = node.this.this
-    digits, scale, made = average_types(node.this, types)
-    windows = [exp.Window(**{**node.copy().args, "this": each(this=value.copy())}) for each in (exp.Sum, exp.Count)]
-    total = cast_of(windows[0], f"decimal({digits + 10},{scale})")
-    node.replace(quotient_of(total, scale, windows[1], 0, made))
-    return made
 
 
 def _value_of_row(node: exp.Window, types: Types) -> str:

@@ -62,17 +62,22 @@ x + y | x - y | x * y | x / y | -x | x * i | x + d | x > 0.1 | x = y | x <=> -0.
 sqrt(abs(x)) | sqrt(x) | sqrt(x * x) | f + f | f - f | f - d | i + f | cast(f as decimal(38,0)) * cast(e as decimal(38,0))
 st | st['a'] | st['b'] | st['C']['D'] | st['c']['e'] | st['c']['select'] | st is null | st['c'] is null | case when b then st end | coalesce(st, st)
 struct(i, d as D, s) | named_struct('select', dt, 'at', ts, 'in', struct(x as y, n)) | struct(i / 2 as half, year(dt) as y, null is null as z) | if(b, struct(t), null)
+trunc(dt, 'MM') | trunc(ts, 'YEAR') | trunc(dt, 'quarter') | trunc(dt, 'week') | last_day(dt) | last_day(ts) | hour(ts) | minute(ts) | second(ts)
+dayofweek(dt) | dayofweek(ts) | dayofyear(dt) | weekofyear(dt) | add_months(dt, 1) | add_months(dt, -j) | add_months(ts, t) | unix_timestamp(ts) | unix_timestamp(dt) | cast(ts as bigint)
+cast(j as tinyint) | cast(i as smallint) | cast(n as int) | to_date(ts) | date_trunc('week', dt) | date_trunc('minute', ts) | date_trunc('second', ts) | trim(s || ' ') | concat(s, u) | concat(s, '-', u, 'x')
+contains(s, 'a') | startswith(u, s) | endswith(s, u) | case j when 1 then 'a' when 2 then s end | case dt when du then 1 else 0 end | case d when 1 then i end | floor(i) | ceil(d) | floor(e) | ceil(f)
 greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
 """  # fmt: skip
 AGGREGATES = """
 count(st) | count(st['c']) | count(distinct st) | count(distinct struct(b, x)) | sum(st['a']) | max(st['B']) | count(distinct st['c'])
+avg(i) | avg(n) | avg(t) | avg(j) | avg(cast(d as decimal(10,2))) | avg(cast(e as decimal(8,3))) | count(distinct s, b) | count(distinct i, x, dt)
 count(*) | count(d) | count(distinct s) | sum(i) | sum(n) | sum(d) | sum(e) | sum(f) | sum(case when b then d else 0 end) | min(s) | max(dt)
 min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | sum(i) / count(*) | avg(d) | avg(e) | sum(d) filter (where b)
 count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
 sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
 FRAMED = """
-count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
+avg(i) | avg(t) | avg(cast(d as decimal(9,2))) | count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
 max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
 """
 UNFRAMED = """
@@ -212,6 +217,23 @@ def test_aggregates_of_all_rows(spark: SparkSession, duck: duckdb.DuckDBPyConnec
         proven, failed = compare(spark, duck, items, condition)
         assert proven > len(items) * 0.85
         assert failed <= 2, condition
+
+
+SEQUENCES = (
+    "sequence(j, j + 4)", "sequence(j, 7, 2)", "sequence(cast(j as bigint), 9L)", "sequence(dt, dt + interval 40 days)",
+    "sequence(dt, dt + interval 100 days, interval 1 week)", "sequence(dt, dt + interval 400 days, interval 1 month)",
+    "sequence(date '2023-01-31', date '2024-03-30', interval 2 months)", "sequence(dt, du, interval 1 year)",
+    "array(j, i, null)", "array(struct(j as a, s as b), struct(1 as a, u as b))",
+)  # fmt: skip
+
+
+def test_elements_of_sequences_and_of_written_arrays(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
+) -> None:
+    for each in SEQUENCES:
+        items = ["count(*)", "sum(p)", "count(e)"] + (["max(e)", "min(e)"] if "struct" not in each else ["max(e['a'])"])
+        tail = f"lateral view posexplode({each}) s as p, e where k not in (1, 3) and j is not null"
+        assert compare(spark, duck, items, tail) == (len(items), 0), each
 
 
 def test_values_of_the_first_and_the_last_row(
