@@ -56,19 +56,21 @@ def quoted_alias(expression: exp.Expr, name: str) -> exp.Alias:
 
 
 def with_names(query: exp.Expr) -> exp.Expr:
-    """A copy of the query with names for unnamed columns, which SQL allows where only the value counts."""
+    """A copy of the query with names for columns without one, or with that of another: only their values count."""
     named = query.copy()
     select = named.this if isinstance(named, exp.Subquery) else named
     while isinstance(select, exp.SetOperation):  # the first of its queries names the columns
         select = select.this
     if isinstance(select, exp.Select):
-        items = [
-            item
-            if isinstance(item, exp.Alias | exp.Column | exp.Star)
-            # Not `alias_`, which would give a subquery the alias of a derived table.
-            else exp.Alias(this=item.copy(), alias=exp.to_identifier(f"value_{number}"))
-            for number, item in enumerate(select.expressions)
-        ]
+        items, seen = list[exp.Expr](), set[str]()
+        for number, item in enumerate(select.expressions):
+            name = item.alias_or_name.lower() if isinstance(item, exp.Alias | exp.Column) else ""
+            if isinstance(item, exp.Star) or name == "*" or (name and name not in seen):
+                items.append(item)
+            else:  # not `alias_`, which would give a subquery the alias of a derived table
+                value = item.this if isinstance(item, exp.Alias) else item
+                items.append(exp.Alias(this=value.copy(), alias=exp.to_identifier(f"value_{number}")))
+            seen.add(name)
         select.set("expressions", items)
     return named
 

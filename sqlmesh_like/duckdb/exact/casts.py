@@ -61,8 +61,9 @@ def _seconds(node: exp.Cast) -> str:
     """Whole seconds since 1970, rounded down."""
     micros, million = finite_micros(node.this), exp.Literal.number(1_000_000)
     rest = exp.Mod(this=exp.Paren(this=micros), expression=million)
-    for change in (exp.Add, exp.Mod):
-        rest = change(this=exp.Paren(this=rest), expression=million.copy())
+    rest = exp.Mod(
+        this=exp.Paren(this=exp.Add(this=exp.Paren(this=rest), expression=million.copy())), expression=million.copy()
+    )
     down = exp.Paren(this=exp.Sub(this=exp.Paren(this=micros.copy()), expression=exp.Paren(this=rest)))
     node.replace(exp.Paren(this=exp.IntDiv(this=down, expression=million.copy())))
     return "bigint"
