@@ -144,7 +144,7 @@ def test_structs_that_spark_built_are_followed_without_it(spark: SparkSession, t
     assert set(lake.run_well().values()) == {"full_refresh"}
     lake.assert_maintained()
     table.upsert((1, 3, None, 0.5), (3, 1, D("2.00"), float("nan")), delete=[(2, None, None, None)])
-    assert lake.run_well() == {"m": "row_based", "g": "group_recompute"}
+    assert lake.run_well() == {"m": "row_based", "g": "aggregate_merge"}
     lake.assert_maintained()
 
 
