@@ -56,6 +56,8 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
     "select cast ( x . b int ) , cast ( '2024-01-31' date ) d"
     >>> said("interval 3 month"), said("1L + current_date()")
     ("interval '3' month", 'cast ( 1 bigint ) + current_date')
+    >>> said("struct(o.a, 1, c as d)") == said("named_struct('a', o.a, 'col2', 1, 'd', c)")
+    True
     >>> said("x between .05 and 0.07")
     'x between 0.05 and 0.07'
     """
@@ -66,6 +68,7 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
         _with_casts_of_numbers,
         _with_casts_of_calls,
         _without_defaults,
+        _with_named_fields,
     ):
         words = [*rewritten(words)]
     return [f"'{word.text}'" if word.kind == "text" else word.text for word in words]
@@ -175,3 +178,65 @@ def _without_defaults(words: Sequence[_Word]) -> Iterator[_Word]:
         else:
             yield word
             at += 1
+
+
+def _with_named_fields(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`struct(a)`, `struct(1)` and `named_struct('a', a)` with their names as aliases: `struct(a as a)`.
+
+    Of other fields without an alias Spark alone tells the name.
+    """
+    at = 0
+    while at < len(words):
+        kind = words[at].text if words[at].kind != "text" and not (at and words[at - 1] == _POINT) else ""
+        arguments = _arguments(words[at + 1 :]) if kind in ("struct", "named_struct") else []
+        named = [[*_with_named_fields(each)] for each in arguments]
+        fields = (
+            _fields_of_pairs(named) if kind == "named_struct" else [_field(n, each) for n, each in enumerate(named)]
+        )
+        if not arguments or not fields:
+            yield words[at]
+            at += 1
+            continue
+        yield from (_Word("", "struct"), _OPEN)
+        for number, field in enumerate(fields):
+            yield from ([_Word("", ",")] * bool(number) + field)
+        yield _CLOSE
+        at += _end_of_call(words[at + 1 :]) + 1
+
+
+def _end_of_call(words: Sequence[_Word]) -> int:
+    """How many words a call's bracket and its arguments are; 0 where there is none."""
+    arguments = _arguments(words)
+    return sum(len(each) + 1 for each in arguments) + 1 if arguments else 0
+
+
+def _arguments(words: Sequence[_Word]) -> list[list[_Word]]:
+    """The arguments of a call whose bracket opens the words; none where there is no such bracket, or no end."""
+    depth, arguments = 0, list[list[_Word]]([[]])
+    for word in words:
+        depth += (word.text in ("(", "[")) - (word.text in (")", "]")) if word.kind != "text" else 0
+        if not depth:
+            return arguments if word == _CLOSE and arguments != [[]] else []
+        if depth == 1 and word == _Word("", ","):
+            arguments.append([])
+        elif word != _OPEN or depth > 1:
+            arguments[-1].append(word)
+    return []
+
+
+def _field(number: int, words: list[_Word]) -> list[_Word]:
+    """A field of STRUCT, with the name that Spark gives a column, a literal and a struct."""
+    is_literal = len(words) == 1 and words[0].kind in ("text", "number")
+    if is_literal or (words[:1] == [_Word("", "struct")] and _end_of_call(words[1:]) == len(words) - 1):
+        return [*words, _Word("name", f"col{number + 1}")]
+    is_column = [word.kind == "name" or word == _POINT for word in words] in ([True], [True] * 3)
+    return [*words, words[-1]] if is_column and words[-1].kind == "name" else words
+
+
+def _fields_of_pairs(arguments: list[list[_Word]]) -> list[list[_Word]]:
+    """Those of NAMED_STRUCT; none where a name is computed."""
+    names, values = arguments[::2], arguments[1::2]
+    are_written = all(len(name) == 1 and name[0].kind == "text" and name[0].text.isidentifier() for name in names)
+    if len(names) != len(values) or not are_written:
+        return []
+    return [[*value, _Word("name", name[0].text.lower())] for name, value in zip(names, values, strict=True)]

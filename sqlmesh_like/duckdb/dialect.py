@@ -166,7 +166,7 @@ def _without_short_intervals(tree: exp.Expr) -> None:
             added.replace(exp.Paren(this=exp.Add(this=day, expression=days)))
     for moved in reversed(list(tree.find_all(exp.Add, exp.Sub))):
         interval = moved.expression
-        size = _MICROSECONDS.get(interval.text("unit").upper().removesuffix("S"))
+        size = MICROSECONDS.get(interval.text("unit").upper().removesuffix("S"))
         if isinstance(interval, exp.Interval) and size and interval.this.name.isdigit():
             sign = "-" if isinstance(moved, exp.Sub) else "+"
             later = f"make_timestamp(epoch_us(x) {sign} {int(interval.this.name) * size})"
@@ -174,7 +174,8 @@ def _without_short_intervals(tree: exp.Expr) -> None:
 
 
 _UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR"}
-_MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+MICROSECONDS = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+"""Lengths of units that are no longer than a day."""
 
 
 def _with_spark_values(tree: exp.Expr) -> exp.Expr:

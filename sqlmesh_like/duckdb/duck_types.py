@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, typed_fields_of
 from sqlmesh_like.duckdb.dialect import DUCKDB
 from sqlmesh_like.sql_text import standard_identifier
 
@@ -26,8 +27,22 @@ def duck_type(type_: str) -> str:
     ('DECIMAL(10, 2)', 'TEXT', 'BIGINT')
     >>> duck_type("array<timestamp>")
     'TIMESTAMP[]'
+    >>> duck_type("struct<select:int,at:timestamp>")
+    'STRUCT("select" INT, "at" TIMESTAMP)'
     """
-    return exp.DataType.build(type_, dialect="spark").transform(without_zone).sql(DUCKDB)
+    return type_tree(type_).transform(without_zone).sql(DUCKDB)
+
+
+def type_tree(type_: str) -> exp.DataType:
+    """A Spark type as a tree, part by part: sqlglot drops the fields of a struct that are named by keywords."""
+    if element := element_of(type_):
+        return exp.DataType(this=exp.DType.ARRAY, expressions=[type_tree(element)], nested=True)
+    if entry := entry_of(type_):
+        return exp.DataType(this=exp.DType.MAP, expressions=[type_tree(each) for each in entry], nested=True)
+    if fields := typed_fields_of(type_):
+        defined = [exp.ColumnDef(this=exp.to_identifier(n, quoted=True), kind=type_tree(t)) for n, t in fields]
+        return exp.DataType(this=exp.DType.STRUCT, expressions=defined, nested=True)
+    return exp.DataType.build(type_, dialect="spark")
 
 
 def without_zone(node: exp.Expr) -> exp.Expr:

@@ -7,10 +7,12 @@ change logs that replace rows of base files.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.errors import NodeError
@@ -49,6 +51,11 @@ class LocalTable:
     @property
     def change_schema(self) -> Schema:
         return (*self.schema, Column(WEIGHT, "bigint"))
+
+    @property
+    def proven(self) -> Schema:
+        """The columns with the types of which values are read as Spark reads them; None for others."""
+        return self.schema
 
     def rows(self, frontier: str) -> str:
         """SELECT of the rows as of a frontier. Raises Unproven if it or files are gone, or types do not fit."""
@@ -165,12 +172,29 @@ def is_plain(type_: str | None) -> bool:
     return type_ in PLAIN or (type_ or "").startswith("decimal")
 
 
+def is_exact(type_: str | None) -> bool:
+    """Whether values of a type are read and written here as Spark does: those without parts, and structs of them."""
+    fields = typed_fields_of(type_)
+    return is_plain(type_) or (bool(fields) and all(is_exact(part) for _, part in fields))
+
+
 def stored_value(column: Column, *, keeps_negative_zero: bool = False) -> str:
     """SELECT item of a column, from files or from rows that Spark has read there; see `exact_sql` on negative zero."""
-    name = duck_quoted(column.name)
-    if column.type == "double" and not keeps_negative_zero:
-        return f"CAST({name} AS DOUBLE) + 0 AS {name}"
-    return f"CAST({name} AS {duck_type(column.type or '')}) AS {name}" if is_plain(column.type) else name
+    name, type_ = duck_quoted(column.name), column.type or ""
+    if not is_exact(type_):
+        return name
+    value = f"CAST({name} AS {duck_type(type_)})"
+    return f"{value if keeps_negative_zero else _without_negative_zero(value, type_)} AS {name}"
+
+
+def _without_negative_zero(value: str, type_: str) -> str:
+    if type_ == "double":
+        return f"{value} + 0"
+    if not re.search(r":double\b", type_):
+        return value
+    parts = ((name, f"struct_extract({value}, '{name}')", part) for name, part in typed_fields_of(type_))
+    fields = ", ".join(f"'{name}': {_without_negative_zero(field, part)}" for name, field, part in parts)
+    return f"CASE WHEN {value} IS NOT NULL THEN {{{fields}}} END"
 
 
 @contextmanager
@@ -203,7 +227,7 @@ def _keeps_value(written: str, wanted: str) -> bool:
 
 
 def _duck(type_: str) -> str:
-    if not is_plain(type_):
+    if not is_exact(type_):
         raise Unproven(f"a column of {type_} that older files lack")
     return duck_type(type_)
 

@@ -185,7 +185,8 @@ class _Comparison:
             raise Unproven(f"the table {state.uri}")
         names = ", ".join(duck_quoted(column.name) for column in shown)
         self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT {names} FROM ({table.rows(state.frontier)}){where}")
-        self.views[view] = shown
+        proven = {column.name: column for column in table.proven}
+        self.views[view] = tuple(proven[column.name] for column in shown)
 
     def _fetch(self, query: str) -> list[tuple[object, ...]]:
         return self.db.execute(query).fetchall()

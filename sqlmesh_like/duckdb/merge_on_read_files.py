@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlmesh_like.duckdb.duck_types import duck_quoted
-from sqlmesh_like.duckdb.local_files import FILE, FILE_ROW, LocalTable, same
+from sqlmesh_like.duckdb.local_files import FILE, FILE_ROW, LocalTable, is_plain, same
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.hudi.reading.change_plan import Comparison
 from sqlmesh_like.hudi.reading.recent_timelines import timeline_at
 from sqlmesh_like.hudi.reading.rows_plan import BaseFiles, Overlay, RowKey, SliceMerge, Source
 from sqlmesh_like.hudi.storage import folder
-from sqlmesh_like.names import KEY, WEIGHT, Column, visible
+from sqlmesh_like.names import KEY, WEIGHT, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 
 _LOG = logging.getLogger(__name__)
@@ -31,6 +31,11 @@ class LocalMergedTable(LocalTable):
     """
 
     merged: MergedSlices
+
+    @property
+    def proven(self) -> Schema:
+        """Structs of log files, which hudi-rs may merge, are not compared with Spark's."""
+        return tuple(Column(c.name, c.type if is_plain(c.type) else None) for c in self.schema)
 
     def shared_rows(self, frontier: str, keep: Callable[[str], str]) -> str:
         """As `rows`; the keys, texts, are compared once, and readers skip the outdated rows by file and number."""

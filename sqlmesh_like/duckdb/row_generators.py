@@ -90,7 +90,8 @@ def _outer_array(array: exp.Expr, is_outer: bool) -> exp.Expr:
 
 
 def _positions(array: exp.Expr, is_outer: bool) -> exp.Expr:
-    numbers = exp.Anonymous(this="range", expressions=[_length(array)])
+    positions = exp.Anonymous(this="range", expressions=[_length(array)])
+    numbers = exp.Cast(this=positions, to=exp.DataType.build("int[]", dialect="duckdb"))
     return _or_null(array, numbers) if is_outer else numbers
 
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from io import SEEK_END
 
+from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
 from sqlmesh_like.hudi.storage import folder
@@ -182,16 +183,27 @@ def new_log(
     timeline: Timeline, previous: str, columns: Schema, write: Callable[[str, Mapping[str, str]], int]
 ) -> ChangeLog:
     """Create a log of one file. `write` gets its path and footer metadata and returns the number of rows."""
-    names = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
-    fields: list[Mapping[str, object]] = [
-        {"name": c.name, "type": names.get(c.type or "", c.type), "nullable": True, "metadata": {}} for c in columns
-    ]
-    described = json.dumps({"type": "struct", "fields": fields})
+    described = json.dumps(_described((column.name, column.type) for column in columns))
     path = f"{log_folder()}/0.parquet"
     with timeline.folder.new_file(path) as file:
         rows = write(str(file), {_COLUMNS.decode(): described})
         size = file.stat().st_size
     return ChangeLog(previous, rows, (LogFile(path, size),), columns_fingerprint(described))
+
+
+def _described(fields: Iterable[tuple[str, str | None]]) -> Mapping[str, object]:
+    """Columns, or the fields of a struct, as Spark's JSON."""
+    parts = [(name, typed_fields_of(type_) or _JSON_NAMES.get(type_ or "", type_)) for name, type_ in fields]
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": n, "type": _described(t) if isinstance(t, list) else t, "nullable": True, "metadata": {}}
+            for n, t in parts
+        ],
+    }
+
+
+_JSON_NAMES = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}
 
 
 def columns_fingerprint(columns: str) -> str:

@@ -188,8 +188,6 @@ def _join_condition_subqueries(
 
 def _read_items(select: exp.Select, items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> Relation:
     if select.args.get("group") or select.args.get("having") or any(aggregate_calls(item.this) for item in items):
-        if qualify := select.args.get("qualify"):
-            raise Unsupported("QRY006", "QUALIFY over aggregates", qualify, "QUALIFY")
         relation = _read_groups(select, items, scope, subqueries)
     else:
         scope, items = _with_scalars(items, scope, subqueries)
@@ -205,12 +203,21 @@ def _read_groups(select: exp.Select, items: list[exp.Alias], scope: Scope, subqu
     questions = RowQuestions(scope, subqueries)
     select, items = questions.answer_group_by(select, items), questions.items(items)
     scope = questions.scope
+    qualify = select.args.get("qualify")
     if (asking := asking_groups(select, items, scope, subqueries)) is not None:
+        if qualify:
+            raise Unsupported("QRY006", "QUALIFY beside HAVING of a query", qualify, "QUALIFY")
         return asking
-    if not any(item.this.find(exp.Window) for item in items):
+    asked = [quoted_alias(_with_aliases(qualify.this, items, scope), _QUALIFY)] if qualify else []
+    if not any(item.this.find(exp.Window) for item in (*items, *asked)):
+        if qualify:
+            raise UnknownName("QUALIFY needs a window function", qualify)
         return read_aggregate(select, scope, items)
-    split = SplitItems(items, select.args.get("group"))
-    return _read_projection(exp.Select(), split.outer, split.scope(read_aggregate(select, scope, split.inner)))
+    split = SplitItems([*items, *asked], select.args.get("group"))
+    above, shown = exp.Select(), split.outer[: len(items)]
+    if asked:
+        above.set("qualify", exp.Qualify(this=split.outer[-1].this))
+    return _read_projection(above, shown, split.scope(read_aggregate(select, scope, split.inner)))
 
 
 def _with_scalars(items: list[exp.Alias], scope: Scope, subqueries: Subqueries) -> tuple[Scope, list[exp.Alias]]:

@@ -56,19 +56,21 @@ def quoted_alias(expression: exp.Expr, name: str) -> exp.Alias:
 
 
 def with_names(query: exp.Expr) -> exp.Expr:
-    """A copy of the query with names for unnamed columns, which SQL allows where only the value counts."""
+    """A copy of the query with names for columns without one, or with that of another: only their values count."""
     named = query.copy()
     select = named.this if isinstance(named, exp.Subquery) else named
     while isinstance(select, exp.SetOperation):  # the first of its queries names the columns
         select = select.this
     if isinstance(select, exp.Select):
-        items = [
-            item
-            if isinstance(item, exp.Alias | exp.Column | exp.Star)
-            # Not `alias_`, which would give a subquery the alias of a derived table.
-            else exp.Alias(this=item.copy(), alias=exp.to_identifier(f"value_{number}"))
-            for number, item in enumerate(select.expressions)
-        ]
+        items, seen = list[exp.Expr](), set[str]()
+        for number, item in enumerate(select.expressions):
+            name = item.alias_or_name.lower() if isinstance(item, exp.Alias | exp.Column) else ""
+            if isinstance(item, exp.Star) or name == "*" or (name and name not in seen):
+                items.append(item)
+            else:  # not `alias_`, which would give a subquery the alias of a derived table
+                value = item.this if isinstance(item, exp.Alias) else item
+                items.append(exp.Alias(this=value.copy(), alias=exp.to_identifier(f"value_{number}")))
+            seen.add(name)
         select.set("expressions", items)
     return named
 
@@ -178,16 +180,26 @@ class Scope:
         table = column.table.lower()
         if table in self._by_alias:
             return table in self.bare and column.name.lower() not in self._by_alias[table] and not column.db
-        return table in self.bare or column.db.lower() in self._by_alias
+        around = {part.name.lower() for part in column.parts[:-2]}
+        return table in self.bare or not around.isdisjoint(self.bare | self._by_alias.keys())
 
     def _field(self, column: exp.Column) -> exp.Expr:
         """A field of a struct. Written with brackets: `x.p` could be taken for a column of a table named `x`."""
-        whole = exp.column(column.args["table"].copy(), table=column.db or None)
-        holder = self._column(whole) if not column.catalog else None
-        fields = fields_of(self.known.get(holder.name.lower())) if isinstance(holder, exp.Column) else {}
-        if not any(name.lower() == column.name.lower() for name in fields):
-            raise Unsupported("QRY009", f"the nested field {column.sql(SPARK)}", column)
-        return exp.Bracket(this=holder, expressions=[exp.Literal.string(column.name)])
+        parts = [part.name.lower() for part in column.parts]
+        is_qualified = parts[0] in self._by_alias and parts[1] in self._by_alias[parts[0]]
+        count = 2 if is_qualified else 1 if parts[0] in self.bare else len(parts) - 1
+        names = zip(("this", "table", "db"), reversed(column.parts[:count]), strict=False)
+        whole = exp.Column(**{name: part.copy() for name, part in names})
+        holder = self._column(whole) if count <= 2 else None
+        type_ = self.known.get(holder.name.lower()) if isinstance(holder, exp.Column) else None
+        for part in column.parts[count:]:
+            fields = {name.lower(): field_type for name, field_type in fields_of(type_).items()}
+            if part.name.lower() not in fields:
+                raise Unsupported("QRY009", f"the nested field {column.sql(SPARK)}", column)
+            type_ = fields[part.name.lower()]
+            holder = exp.Bracket(this=holder, expressions=[exp.Literal.string(part.name)])
+        assert holder is not None, "a field has a column around it"
+        return holder
 
     def _output(self, column: exp.Column) -> str:
         wanted, alias = column.name.lower(), column.table.lower()

@@ -13,17 +13,21 @@ _ATOMIC = re.compile(
 )
 
 
-UNSTORED = frozenset((None, "tinyint", "smallint"))
-"""Types that are not known, or that a table stores as others, in which arithmetic wraps at another place."""
+_SMALL = re.compile(r"(?:^|(?<=[:<,]))(?:tinyint|smallint)(?=$|[>,])")
 
 
 def stored_type(type_: str | None) -> str | None:
     """A type as a table stores it: Avro has no small integers.
 
-    >>> stored_type("smallint"), stored_type("bigint")
-    ('int', 'bigint')
+    >>> stored_type("smallint"), stored_type("bigint"), stored_type("struct<a:tinyint,b:array<smallint>>")
+    ('int', 'bigint', 'struct<a:int,b:array<int>>')
     """
-    return "int" if type_ in ("tinyint", "smallint") else type_
+    return type_ and _SMALL.sub("int", type_)
+
+
+def is_stored(type_: str | None) -> bool:
+    """Whether a type is known and that of the table's column; a stored small integer is wider and wraps elsewhere."""
+    return type_ is not None and stored_type(type_) == type_
 
 
 def normalize(text: str) -> str:

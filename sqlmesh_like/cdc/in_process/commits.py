@@ -14,8 +14,8 @@ from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import rows_without_commit
-from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conform_piece
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
+from sqlmesh_like.hudi.writer.file_merge import conform_piece
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_schema
 from sqlmesh_like.hudi.writer.schema_growth import grown_schema

@@ -20,7 +20,7 @@ from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
-from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
+from sqlmesh_like.analyze.spark_types.type_names import is_stored
 from sqlmesh_like.delta.aggregates import current_states, finalize_states
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions, is_not_true, leaf_items, select_columns
 from sqlmesh_like.delta.edits.same_columns import (
@@ -83,7 +83,7 @@ def _of_values(
     for name, value in values.after:
         made = _over_stored(value, known)
         read = [] if made is None else list(made.find_all(exp.Column))
-        if made is not None and (made in read or not {types[each.name] for each in read} & UNSTORED):
+        if made is not None and (made in read or all(is_stored(types[each.name]) for each in read)):
             stored[name] = made
     if not stored:
         return None

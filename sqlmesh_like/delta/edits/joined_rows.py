@@ -21,7 +21,7 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.binding.expression_copies import replace_nodes
 from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
-from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
+from sqlmesh_like.analyze.spark_types.type_names import is_stored
 from sqlmesh_like.delta.edits.changed_rows import changed_conditions
 from sqlmesh_like.delta.edits.edited_columns import EditedColumns
 from sqlmesh_like.delta.edits.implied_conditions import split_conditions
@@ -141,7 +141,7 @@ class _StoredRows:
 
         def change(node: exp.Expr) -> exp.Expr:
             name = self._known.get(node)
-            if name is not None and self.types[name] not in UNSTORED:
+            if name is not None and is_stored(self.types[name]):
                 return self._column(name)
             if not isinstance(node, exp.Column) or not leaves_of(node) <= self.tree.leaves.keys():
                 return node

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.joining import conjuncts
 from sqlmesh_like.analyze.spark_types.exactness import averages_doubles
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
-from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     MOST_DIGITS,
@@ -17,6 +17,8 @@ from sqlmesh_like.duckdb.exact.values import (
     Types,
     cast_of,
     decimal_digits,
+    decimal_of_double,
+    only_where,
     quotient_of,
     replace_by_cast,
     replace_by_double,
@@ -28,14 +30,21 @@ def _count(node: exp.Count, types: Types) -> str:
     counted = node.this
     if isinstance(counted, exp.Distinct):
         require_only(counted, "expressions")
-        if len(counted.expressions) != 1:
-            raise Unproven("COUNT of several values")
-        require_hashed((types.of(counted.expressions[0]),))
+        require_hashed([types.of(value) for value in list(counted.expressions)])
+        if len(counted.expressions) > 1:
+            counted.set("expressions", [_whole_row(counted.expressions)])
     elif not isinstance(counted, exp.Star):
         types.of(counted)
     if node.expressions:
         raise Unproven("COUNT of several values")
     return "bigint"
+
+
+def _whole_row(values: Sequence[exp.Expr]) -> exp.Expr:
+    """Several values as one, which is NULL where one of them is: COUNT passes over such rows."""
+    known = exp.and_(*[exp.Not(this=exp.Is(this=exp.Paren(this=v.copy()), expression=exp.null())) for v in values])
+    fields = [exp.PropertyEQ(this=exp.to_identifier(f"v{n}"), expression=v.copy()) for n, v in enumerate(values)]
+    return exp.Case().when(known, exp.Struct(expressions=fields))
 
 
 def _count_if(node: exp.CountIf, types: Types) -> str:
@@ -54,26 +63,60 @@ def _sum(node: exp.Sum, types: Types) -> str:
 
 
 def _average(node: exp.Avg, types: Types) -> str:
-    digits, scale, made = average_types(node, types)
-    total = cast_of(exp.Sum(this=node.this.copy()), f"decimal({digits + 10},{scale})")
-    node.replace(quotient_of(total, scale, exp.Count(this=node.this.copy()), 0, made))
+    return replace_average(node, node, types)
+
+
+def replace_average(node: exp.Expr, call: exp.Avg, types: Types) -> str:
+    """Replace a mean, or a window of one, by a quotient of sums and counts of the same rows; return its type."""
+    if isinstance(call.this, exp.Distinct):
+        raise Unproven("AVG of distinct values")
+    given = types.of(call.this)
+
+    def of_rows(function: exp.Expr) -> exp.Expr:
+        return function if node is call else exp.Window(**{**node.copy().args, "this": function})
+
+    total, count = of_rows(exp.Sum(this=call.this.copy())), of_rows(exp.Count(this=call.this.copy()))
+    if given in INTEGERS or averages_doubles(given):
+        size = of_rows(exp.Sum(this=exp.Abs(this=cast_of(call.this.copy(), _wide(given)))))
+        return _replace_by_mean_of_doubles(node, given, total, size, count)
+    digits, scale = decimal_digits(given)
+    if digits + 10 > MOST_DIGITS:
+        raise Unproven(f"AVG of decimals of {digits} digits")
+    made = f"decimal({digits + 4},{scale + 4})"
+    node.replace(quotient_of(cast_of(total, f"decimal({digits + 10},{scale})"), scale, count, 0, made))
     return made
 
 
-def average_types(node: exp.Avg, types: Types) -> tuple[int, int, str]:
-    """Digits and scale of the decimals of which this is the mean, and the type of the mean."""
-    if isinstance(node.this, exp.Distinct):
-        raise Unproven("AVG of distinct values")
-    digits, scale = decimal_digits(types.of(node.this))
-    if averages_doubles(f"decimal({digits},{scale})") or digits + 10 > MOST_DIGITS:
-        raise Unproven(f"AVG of decimals of {digits} digits")
-    return digits, scale, f"decimal({digits + 4},{scale + 4})"
+def _wide(given: str) -> str:
+    return f"decimal({MOST_DIGITS},{0 if given in INTEGERS else decimal_digits(given)[1]})"
+
+
+def _replace_by_mean_of_doubles(node: exp.Expr, given: str, total: exp.Expr, size: exp.Expr, count: exp.Expr) -> str:
+    """As Spark adds whole numbers as doubles, and decimals of few digits without their points.
+
+    Each of its sums is exact where none can leave what a double holds; otherwise the query fails.
+    """
+    scale = 0 if given in INTEGERS else decimal_digits(given)[1]
+    most = cast_of(exp.Literal.string(f"{2**53 // 10**scale}"), _wide("int"))
+    whole = exp.Anonymous(this="_sml_unscaled", expressions=[total]) if scale else total
+    mean = exp.Div(this=cast_of(whole, "double"), expression=exp.Paren(this=cast_of(count, "double")))
+    if given not in INTEGERS:
+        mean = exp.Div(this=exp.Paren(this=mean), expression=cast_of(exp.Literal.string(str(10**scale)), "double"))
+    result = only_where(exp.LT(this=size, expression=most), total, exp.Paren(this=mean), "double")
+    if given in INTEGERS:
+        node.replace(exp.Paren(this=result))
+        return "double"
+    digits, places = decimal_digits(given)
+    made = f"decimal({digits + 4},{places + 4})"
+    node.replace(decimal_of_double(exp.Paren(this=result), made))
+    return made
 
 
 def _least_or_most(node: exp.Min | exp.Max, types: Types) -> str:
     if node.expressions:
         raise Unproven("MIN or MAX of several values")
     argument = argument_type(node.this, types)
+    require_ordered((argument,))
     if argument == "float":
         raise Unproven(f"MIN or MAX of {argument}")
     return argument
@@ -129,6 +172,7 @@ def _of_chosen_row(node: exp.ArgMax | exp.ArgMin, types: Types) -> str:
     if any(term not in known for term in terms[:-1]):
         raise Unproven(f"{CHOOSES_BY[type(node)]} by several values that may be NULL")
     for result in [types.of(term) for term in terms]:
+        require_ordered((result,))
         if result in ("float", NULL):
             raise Unproven(f"{CHOOSES_BY[type(node)]} by {result}")
     return types.of(node.this)

@@ -8,27 +8,21 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
-from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     DATE,
-    FLOATS,
-    INTEGERS,
     MOMENT,
     NULL,
-    OTHERS,
     Types,
     cast_of,
-    decimal_digits,
     is_exact_double,
+    require_known,
     wider_type,
 )
 
 
 def _column(node: exp.Column, types: Types) -> str:
-    result = types.of_column(node)
-    if result not in INTEGERS and result not in FLOATS and result not in OTHERS and result != NULL:
-        decimal_digits(result)
-    return result
+    return require_known(types.of_column(node))
 
 
 def _paren(node: exp.Paren, types: Types) -> str:
@@ -67,6 +61,7 @@ def _comparison(node: exp.Binary, types: Types, *, hashed: bool) -> str:
 
 def _compare(one: exp.Expr, left: str, other: exp.Expr, right: str) -> None:
     """Raise Unproven unless both engines compare these types alike. A text compared with a date is cast to one."""
+    require_ordered((left, right))
     if left == "string" and right in ("date", "timestamp"):
         return _text_as(one, right)
     if right == "string" and left in ("date", "timestamp"):
@@ -103,6 +98,7 @@ def _in(node: exp.In, types: Types) -> str:
         for item in list(node.expressions):
             members.append(types.of(item))
             _compare(node.this, own, item, members[-1])
+    require_ordered((own, *members))
     require_hashed((own, *members))
     return "boolean"
 
@@ -145,9 +141,11 @@ def _like(node: exp.Like, types: Types) -> str:
 
 
 def _case(node: exp.Case, types: Types) -> str:
-    if node.this is not None:
-        raise Unproven("CASE of a value")
-    branches = node.args["ifs"]
+    branches, value = node.args["ifs"], node.this
+    if value is not None:  # each branch compares it
+        node.set("this", None)
+        for branch in branches:
+            branch.set("this", exp.EQ(this=exp.Paren(this=value.copy()), expression=exp.Paren(this=branch.this)))
     for branch in branches:
         types.require_condition(branch.this)
     values = [branch.args["true"] for branch in branches]
@@ -166,6 +164,7 @@ def _coalesce(node: exp.Coalesce, types: Types) -> str:
 
 def _extreme(node: exp.Greatest | exp.Least, types: Types) -> str:
     known = {types.of(part) for part in (node.this, *node.expressions)}
+    require_ordered(known)
     if len(known) != 1 or known & {"float", NULL}:
         raise Unproven("GREATEST or LEAST of other types")
     return known.pop()
@@ -175,6 +174,7 @@ def _nullif(node: exp.Nullif, types: Types) -> str:
     left, right = types.of(node.this), types.of(node.expression)
     if left != right:
         raise Unproven("NULLIF of other types")
+    require_ordered((left,))
     require_hashed((left,))
     return left
 

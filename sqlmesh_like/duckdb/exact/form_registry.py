@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, texts, times, windows
+from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, structs, texts, times, windows
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
@@ -16,9 +16,9 @@ from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
 _BY_VALUES: tuple[type[exp.Expr], ...] = (
     exp.ILike, exp.Grouping, exp.GroupingId, *CHOOSES_ANY, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
     exp.Ntile, exp.PercentRank, exp.CumeDist,
-    exp.Floor, exp.Ceil, exp.Trim, exp.Concat, exp.TimeStrToTime, exp.LastDay, exp.Explode, exp.Posexplode, exp.Array,
-    exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AddMonths, exp.DayOfWeek, exp.DayOfYear,
-    exp.StrToUnix, exp.AtTimeZone, exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
+    exp.TimeStrToTime, exp.Explode, exp.Posexplode, exp.Array,
+    exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AtTimeZone,
+    exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
     *LIST_FORMS,
 )  # fmt: skip
 """Compared with Spark over values of each type, with guards on those that differ; no proof says more of their types.
@@ -35,6 +35,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     **aggregates.FORMS,
     **windows.FORMS,
     **dict.fromkeys(_BY_VALUES, Form()),
+    **structs.FORMS,
 }
 
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.spark_types.operators import adjust_precision_scale
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.times import moment_arithmetic
-from sqlmesh_like.duckdb.exact.unproven import Unproven
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     LEAST_SCALE,
@@ -99,9 +99,19 @@ def _root(node: exp.Sqrt, types: Types) -> str:
     return given
 
 
+def _whole(node: exp.Floor | exp.Ceil, types: Types) -> str:
+    """FLOOR and CEIL: a whole number is a bigint in Spark, a decimal has one digit more before its point."""
+    require_only(node, "this")
+    given = types.of(node.this)
+    if given in INTEGERS:
+        return replace_by_cast(node, "bigint", node.this)
+    digits, scale = decimal_digits(given)
+    return replace_by_cast(node, exact_decimal(digits - scale + 1, 0) if scale else given)
+
+
 FORMS: dict[type[exp.Expr], Form] = {
     exp.Add: Form(_sum_or_difference), exp.Sub: Form(_sum_or_difference), exp.Mul: Form(_product),
     exp.Div: Form(_quotient), exp.Mod: Form(_remainder), exp.Neg: Form(_negative), exp.Abs: Form(_negative),
-    exp.Round: Form(_round),
+    exp.Round: Form(_round), exp.Floor: Form(_whole), exp.Ceil: Form(_whole),
     exp.Sqrt: Form(_root, is_listed=False, why="no fixture compares it over values of unknown types"),
 }  # fmt: skip

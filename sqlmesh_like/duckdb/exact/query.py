@@ -10,8 +10,9 @@ from sqlglot import exp
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.form_registry import FORMS
+from sqlmesh_like.duckdb.exact.sequences import sequence_elements
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
-from sqlmesh_like.duckdb.exact.values import NULL, Columns, common_of_union
+from sqlmesh_like.duckdb.exact.values import NULL, Columns, cast_of, common_of_union
 from sqlmesh_like.names import Column, Schema
 
 Relations = Callable[[exp.Table], Schema]
@@ -100,7 +101,9 @@ class _Proof:
         return entries
 
     def _select(self, select: exp.Select, outer: _Scope | None) -> Columns:
-        require_only(select, "with_", "expressions", "from_", "joins", "where", "group", "having", "distinct")
+        require_only(
+            select, "with_", "expressions", "from_", "joins", "laterals", "where", "group", "having", "distinct"
+        )
         sources: dict[str, Columns] = {}
         scope = _Scope(sources, outer)
         start = select.args.get("from_")
@@ -108,6 +111,8 @@ class _Proof:
             self._add_source(start.this, sources, outer)
         for join in select.args.get("joins") or ():
             self._join(join, sources, scope)
+        for view in select.args.get("laterals") or ():
+            self._explode(view, sources, scope)
         for clause in ("where", "having"):
             if arguments := select.args.get(clause):
                 _Types(self, scope).require_condition(arguments.this)
@@ -153,6 +158,19 @@ class _Proof:
             for name in sources.keys() - seen.keys():
                 del sources[name]
 
+    def _explode(self, view: exp.Lateral, sources: dict[str, Columns], scope: _Scope) -> None:
+        """A view of the elements of an array that is written out, as those of sets of grouping and of STACK are."""
+        require_only(view, "this", "view", "alias")
+        generator, alias = view.this, view.args.get("alias")
+        if type(generator) not in (exp.Posexplode, exp.Explode) or not isinstance(alias, exp.TableAlias):
+            raise Unproven(f"LATERAL VIEW of {generator.key.upper()}")
+        element = _Types(self, scope).of_elements(generator.this)
+        columns = ["int", element] if isinstance(generator, exp.Posexplode) else [element]
+        names = [name.name for name in alias.columns]
+        if len(names) != len(columns) or alias.name.lower() in sources:
+            raise Unproven("a LATERAL VIEW without names of its own")
+        sources[alias.name.lower()] = list(zip(names, columns, strict=True))
+
     def _items(self, item: exp.Expr, scope: _Scope) -> Columns:
         if isinstance(item, exp.Star):
             require_only(item)
@@ -183,6 +201,19 @@ class _Types:
             name = node.name if isinstance(node, exp.Anonymous) else node.key
             raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {name.upper()}")
         return form.proof(node, self)
+
+    def of_elements(self, array: exp.Expr) -> str:
+        """The type of the elements of an array that is written out; it is rewritten to have that in DuckDB."""
+        if isinstance(array, exp.GenerateSeries):
+            return sequence_elements(array, self)
+        if not isinstance(array, exp.Array) or not array.expressions:
+            raise Unproven("an array that is not written out")
+        known = {self.of(element) for element in list(array.expressions)} - {NULL}
+        if len(known) != 1:
+            raise Unproven("an array of several types")
+        (element,) = known
+        array.replace(cast_of(array.copy(), f"array<{element}>"))
+        return element
 
     def of_column(self, column: exp.Column) -> str:
         return self.scope.type_of(column)

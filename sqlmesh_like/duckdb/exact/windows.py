@@ -1,18 +1,19 @@
 """Window functions: over which frames and types they are proven, and how DuckDB is given them.
 
-Spark and DuckDB agree on peers (values that are equal as keys, NULL among them), on frames by ROWS, and on frames by
-RANGE that begin and end at peers or nowhere. They differ in the types of results, which are cast. Not proven are sums
-and means of doubles, which depend on the order in which rows are added, RANGE with a distance (NULL, overflow of the
-bounds), and sums of decimals of more than 28 digits, where Spark is NULL once a partial sum has more than 38.
+Spark and DuckDB agree on peers (values that are equal as keys, NULL among them), and on the frames of `frames`. They
+differ in the types of results, which are cast. Not proven are sums and means of doubles, which depend on the order in
+which rows are added, and sums of decimals of more than 28 digits, where Spark is NULL once a partial sum has more than
+38.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact.aggregates import average_types
+from sqlmesh_like.duckdb.exact.aggregates import replace_average
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
-from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only
+from sqlmesh_like.duckdb.exact.frames import prove_frame, require_decided_order
+from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     MOST_DIGITS,
@@ -20,10 +21,8 @@ from sqlmesh_like.duckdb.exact.values import (
     Types,
     cast_of,
     decimal_digits,
-    quotient_of,
     replace_by_cast,
 )
-from sqlmesh_like.names import is_hidden
 
 _CHOICES = (exp.First, exp.FirstValue, exp.Last, exp.LastValue)
 _FRAMED = (exp.Count, exp.CountIf, exp.Sum, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr)
@@ -34,9 +33,11 @@ def _window(node: exp.Window, types: Types) -> str:
     require_hashed(types.of(part) for part in node.args.get("partition_by") or ())
     order = node.args.get("order")
     for item in order.expressions if order is not None else ():
-        if types.of(item.this) == "float":
+        ordered_by = types.of(item.this)
+        require_ordered((ordered_by,))
+        if ordered_by == "float":
             raise Unproven("an order by floats")
-    _require_proven_frame(node)
+    prove_frame(node, types)
     match node.this:
         case exp.RowNumber() | exp.Rank() | exp.DenseRank():
             require_only(node, "this", "partition_by", "order", "over")
@@ -47,7 +48,7 @@ def _window(node: exp.Window, types: Types) -> str:
         case exp.Ntile():
             return _part_number(node)
         case exp.Avg():
-            return _average(node, types)
+            return replace_average(node, node.this, types)
         case exp.IgnoreNulls() | exp.Lag() | exp.Lead() | exp.First() | exp.FirstValue() | exp.Last() | exp.LastValue():
             return _value_of_row(node, types)
         case exp.Expr() if isinstance(node.this, _FRAMED):
@@ -55,39 +56,12 @@ def _window(node: exp.Window, types: Types) -> str:
     raise Unproven(f"the window of {node.this.key.upper()}")
 
 
-def _require_proven_frame(node: exp.Window) -> None:
-    spec = node.args.get("spec")
-    if spec is None:
-        return
-    require_only(spec, "kind", "start", "start_side", "end", "end_side")
-    kind = str(spec.args.get("kind")).upper()
-    for bound in (spec.args.get("start"), spec.args.get("end")):
-        is_count = isinstance(bound, exp.Literal) and bound.is_int and len(bound.name) < 10
-        is_end = bound is None or (isinstance(bound, str) and bound.upper() in ("UNBOUNDED", "CURRENT ROW"))
-        if not (is_end or (is_count and kind == "ROWS")):
-            raise Unproven(f"a frame by {kind} with a distance")
-    if kind == "ROWS" and not _is_whole(spec):
-        _require_decided_order(node)
-
-
-def _is_whole(spec: exp.Expr) -> bool:
-    return [str(spec.args.get(side)).upper() for side in ("start", "end")] == ["UNBOUNDED"] * 2
-
-
-def _require_decided_order(node: exp.Window) -> None:
-    """Raise Unproven unless the row key ends the order: among rows that tie each engine takes any."""
-    order = node.args.get("order")
-    last = order.expressions[-1].this if order is not None else None
-    if last is None or not any(is_hidden(column.name) for column in last.find_all(exp.Column)):
-        raise Unproven("a window over rows that may tie")
-
-
 def _part_number(node: exp.Window) -> str:
     require_only(node, "this", "partition_by", "order", "over")
     parts = node.this.this
     if not isinstance(parts, exp.Literal) or not parts.is_int or not 0 < int(parts.name) < 2**31:
         raise Unproven("NTILE of other than a number as written")
-    _require_decided_order(node)
+    require_decided_order(node)
     return replace_by_cast(node, "int")
 
 
@@ -104,19 +78,10 @@ def _aggregate(node: exp.Window, types: Types) -> str:
     return replace_by_cast(node, result)
 
 
-def _average(node: exp.Window, types: Types) -> str:
-    value = node.this.this
-    digits, scale, made = average_types(node.this, types)
-    windows = [exp.Window(**{**node.copy().args, "this": each(this=value.copy())}) for each in (exp.Sum, exp.Count)]
-    total = cast_of(windows[0], f"decimal({digits + 10},{scale})")
-    node.replace(quotient_of(total, scale, windows[1], 0, made))
-    return made
-
-
 def _value_of_row(node: exp.Window, types: Types) -> str:
     """The value of one row, as it is: LAG and LEAD count rows, the others take an end of the frame."""
     function = node.this.this if isinstance(node.this, exp.IgnoreNulls) else node.this
-    _require_decided_order(node)
+    require_decided_order(node)
     result = types.of(function.this)
     if result == NULL:
         raise Unproven("a window over NULL")

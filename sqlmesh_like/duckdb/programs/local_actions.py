@@ -14,7 +14,7 @@ from sqlmesh_like.delta.program import TARGET, RescanProgram
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
-from sqlmesh_like.duckdb.local_files import is_plain
+from sqlmesh_like.duckdb.local_files import is_exact
 from sqlmesh_like.duckdb.programs.local_steps import LocalSteps
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.writer.new_table import table_name
@@ -186,6 +186,6 @@ def _null_item(column: Column) -> str:
 
 def parquet_item(column: Column, table: str) -> str:
     """A SELECT item for a column of a file that Spark reads back: timestamps are UTC. Raises Unproven."""
-    if not is_plain(column.type):
+    if not is_exact(column.type):
         raise Unproven(f"a column of {column.type}")
     return f"CAST({table}.{duck_quoted(column.name)} AS {duck_type(column.type or '')}) AS {duck_quoted(column.name)}"

@@ -31,7 +31,7 @@ from sqlmesh_like.hudi.file_sizing import buckets_of_whole
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema

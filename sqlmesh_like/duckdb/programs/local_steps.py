@@ -96,7 +96,7 @@ class LocalSteps:
         if not relation:
             return self.schemas[name]
         table = self.tables[relation]
-        return table.change_schema if role == "changes" else table.schema
+        return (*table.proven, Column(WEIGHT, "bigint")) if role == "changes" else table.proven
 
     def _bind_query(self, query: exp.Query) -> str:
         """The text of a proven query, over views."""
@@ -158,7 +158,7 @@ class LocalSteps:
         rows = self.shared.lookups.rows(self.db, wanted, *pairs)
         if rows is None:
             return None
-        view, schema = f"_sml_relation_{len(self._views)}", tuple(c for c in table.schema if c.name in columns)
+        view, schema = f"_sml_relation_{len(self._views)}", tuple(c for c in table.proven if c.name in columns)
         self.db.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {rows}")
         self._views[rows, view] = (view, schema)
         return view

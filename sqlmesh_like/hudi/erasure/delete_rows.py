@@ -10,8 +10,8 @@ from sqlmesh_like.hudi.bucket_count import BUCKETS_KEY, CARRIED, known_buckets
 from sqlmesh_like.hudi.commits import STATE_PREFIX
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError, conform_piece
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
+from sqlmesh_like.hudi.writer.file_merge import conform_piece
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert

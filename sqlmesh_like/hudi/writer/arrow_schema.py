@@ -1,4 +1,7 @@
-"""A table's Avro schema → the Arrow schema of its Parquet files. Owns which types are written as Hudi does."""
+"""A table's Avro schema → the Arrow schema of its Parquet files, and rows as that has them.
+
+Owns which types are written as Hudi does.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,28 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.names import HUDI_COLUMNS
 
 _PRIMITIVES = {
     "int": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(),
     "string": pa.string(), "bytes": pa.binary(),
 }  # fmt: skip
+_MOMENT = pa.timestamp("us", "UTC")
 _LOGICAL = {
     "date": pa.date32(),
-    "timestamp-micros": pa.timestamp("us", "UTC"),
+    "timestamp-micros": _MOMENT,
     "local-timestamp-micros": pa.timestamp("us"),
 }
 
 
+class UnsupportedRowsError(Exception):
+    """Raised for rows that this writer cannot merge as Hudi would; the text says why. Nothing is committed then."""
+
+
 def file_schema(avro: str) -> pa.Schema:
-    """Columns of the table's data files, Hudi's own first. Raises UnsupportedRowsError for nested and unknown types.
+    """Columns of the table's data files, Hudi's own first. Raises UnsupportedRowsError for other types than these.
 
     >>> file_schema('{"type":"record","name":"r","fields":[{"name":"a","type":["null","int"]}]}').field("a")
     pyarrow.Field<a: int32>
@@ -36,6 +44,44 @@ def file_footer(avro: str) -> dict[str, str]:
     record = json.loads(avro)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in HUDI_COLUMNS]
     return {"parquet.avro.schema": json.dumps({**record, "fields": [*meta, *record["fields"]]}, separators=(",", ":"))}
+
+
+def conform_values(column: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
+    """The column with the type of a field of the table's files: moments get UTC, fields of structs may lose NULL.
+
+    Raises UnsupportedRowsError for other types, fields of other names or in another order, and for NULL in a field that
+    has none.
+    """
+    return pa.chunked_array([_conform(chunk, wanted) for chunk in column.chunks], wanted.type)
+
+
+def _conform(values: pa.Array, wanted: pa.Field) -> pa.Array:
+    own, type_ = values.type, wanted.type
+    if own == type_:
+        return values
+    if (own, type_) == (pa.timestamp("us"), _MOMENT):
+        return values.cast(type_)
+    is_struct = pa.types.is_struct(own) and pa.types.is_struct(type_)
+    if not is_struct or [field.name for field in own] != [field.name for field in type_]:
+        raise UnsupportedRowsError(f"{wanted.name} as {own}, which is {type_}")
+    is_null, parts = values.is_null(), []
+    for number, field in enumerate(type_):
+        part = _conform(values.field(number), field)
+        parts.append(part if field.nullable else _with_values(part, is_null, field.name))
+    return pa.StructArray.from_arrays(parts, fields=list(type_), mask=is_null)
+
+
+def _with_values(values: pa.Array, is_null: pa.Array, name: str) -> pa.Array:
+    """The values with any other one where the struct around them is NULL: a field without NULL must have one."""
+    missing = values.is_null()
+    if pc.any(pc.and_(missing, pc.invert(is_null))).as_py():
+        raise UnsupportedRowsError(f"{name} without a value")
+    if not pc.any(missing).as_py():
+        return values
+    present = pc.index(missing, False).as_py()
+    if present < 0:
+        raise UnsupportedRowsError(f"{name} without any value")
+    return values.take(pc.if_else(missing, present, pa.array(range(len(values)), pa.int64())))
 
 
 def _field(field: Any) -> pa.Field:
@@ -56,4 +102,6 @@ def _type(avro: Any) -> pa.DataType:
         return pa.decimal128(avro["precision"], avro.get("scale", 0))
     if logical in _LOGICAL:
         return _LOGICAL[logical]
+    if isinstance(avro, dict) and avro.get("type") == "record":
+        return pa.struct([_field(field) for field in avro["fields"]])
     raise UnsupportedRowsError(f"a column of type {avro}")

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sqlmesh_like.hudi.storage import Folder
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, conform_values
 from sqlmesh_like.names import COMMIT_TIME, FILE_NAME, HUDI_COLUMNS, IS_DELETED, PARTITION_PATH, RECORD_KEY, SEQUENCE
 
 _PIECE = 262_144
@@ -23,10 +24,6 @@ _PIECE = 262_144
 _ROW_GROUP = 1_000_000
 """Rows of a row group, the unit that readers skip by statistics."""
 _SUPPLEMENTARY = r"[\x{10000}-\x{10ffff}]"
-
-
-class UnsupportedRowsError(Exception):
-    """Raised for rows that this writer cannot merge as Hudi would; the text says why. Nothing is committed then."""
 
 
 @dataclass(frozen=True)
@@ -247,10 +244,9 @@ def _conform_column(piece: pa.Table, wanted: pa.Field) -> pa.ChunkedArray | pa.A
     if index < 0:
         raise UnsupportedRowsError(f"a file without {wanted.name}")
     column = piece.column(index)
-    is_widened = pa.types.is_int32(column.type) and pa.types.is_int64(wanted.type)
-    if column.type != wanted.type and not is_widened:
-        raise UnsupportedRowsError(f"a file with {wanted.name} as {column.type}")
-    return column.cast(wanted.type)
+    if pa.types.is_int32(column.type) and pa.types.is_int64(wanted.type):
+        return column.cast(wanted.type)
+    return conform_values(column, wanted)
 
 
 def _is_ordered_alike(column: pa.ChunkedArray) -> bool:

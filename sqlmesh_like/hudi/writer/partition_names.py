@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.names import LONGEST_PARTITION
 
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from sqlmesh_like.hudi.avro_schema import spark_type
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.new_table import avro_type
 from sqlmesh_like.names import Schema
 

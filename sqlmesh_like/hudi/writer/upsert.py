@@ -21,11 +21,11 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import ChangeLog, new_log
 from sqlmesh_like.hudi.commits import Slice, extra_metadata
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.arrow_schema import file_footer, file_schema
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, conform_values, file_footer, file_schema
 from sqlmesh_like.hudi.writer.begin import Commit, open_commit
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
-from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile, UnsupportedRowsError, merge_file
+from sqlmesh_like.hudi.writer.file_merge import GroupMerge, MergedFile, merge_file
 from sqlmesh_like.names import HUDI_COLUMNS, KEY, WEIGHT, Column, Schema, is_hidden
 
 _THREADS = min(8, os.cpu_count() or 1)
@@ -126,10 +126,9 @@ def _conform_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = []
     for field in wanted:
         column = rows.column(field.name)
-        is_moment = column.type == pa.timestamp("us") and field.type == pa.timestamp("us", "UTC")
-        if (column.type != field.type and not is_moment) or (column.null_count and not field.nullable):
-            raise UnsupportedRowsError(f"{field.name} as {column.type}, which is {field.type}")
-        columns.append(column.cast(field.type))
+        if column.null_count and not field.nullable:
+            raise UnsupportedRowsError(f"{field.name} without a value")
+        columns.append(conform_values(column, field))
     return pa.table(columns, schema=pa.schema(wanted))
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.algebra.canonical_expressions import over_columns
 from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
 from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
-from sqlmesh_like.analyze.spark_types.type_names import UNSTORED
+from sqlmesh_like.analyze.spark_types.type_names import is_stored
 from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.keys import key
 from sqlmesh_like.delta.program import (
@@ -93,7 +93,7 @@ def edit_of(before: Mapping[str, str], compiled: CompiledModel, stored: Schema) 
     `stored`: the visible columns of the table.
     """
     shape, types = _outline(compiled), {column.type for column in compiled.facts.schema or ()}
-    if shape is None or not types.isdisjoint(UNSTORED) or before.get("source") != _source(shape, compiled):
+    if shape is None or not all(map(is_stored, types)) or before.get("source") != _source(shape, compiled):
         return None
     names = {before.get(f"column.{column.name}"): column.name for column in stored}
     columns = {text: names[_digest(text)] for text, _, _ in shape.columns if _digest(text) in names}

@@ -24,6 +24,7 @@ from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_p
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
 _log = logging.getLogger("sqlmesh_like.spark")
 
@@ -85,12 +86,31 @@ def write(
 
 
 def without_small_integers(frame: DataFrame) -> DataFrame:
-    """Cast small integers to int, as tables have them: Hudi 1.2.0's row writer fails on a ByteType."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import ByteType, ShortType
+    """Cast small integers to int, also those within nested values, as tables have them: Hudi's writer refuses them.
 
-    small = [f.name for f in frame.schema.fields if isinstance(f.dataType, ByteType | ShortType)]
-    return frame.withColumns({name: F.col(f"`{name}`").cast("int") for name in small}) if small else frame
+    Measured with Hudi 1.2.0: `Unsupported type: ByteType`.
+    """
+    from pyspark.sql import functions as F
+
+    wider = {field.name: _without_small_integers(field.dataType) for field in frame.schema.fields}
+    cast = {f.name: F.col(f"`{f.name}`").cast(wider[f.name]) for f in frame.schema if wider[f.name] != f.dataType}
+    return frame.withColumns(cast) if cast else frame
+
+
+def _without_small_integers(type_: DataType) -> DataType:
+    from pyspark.sql.types import ArrayType, ByteType, IntegerType, MapType, ShortType, StructField, StructType
+
+    wider = _without_small_integers
+    match type_:
+        case ByteType() | ShortType():
+            return IntegerType()
+        case ArrayType():
+            return ArrayType(wider(type_.elementType), type_.containsNull)
+        case MapType():
+            return MapType(wider(type_.keyType), wider(type_.valueType), type_.valueContainsNull)
+        case StructType():
+            return StructType([StructField(f.name, wider(f.dataType), f.nullable, f.metadata) for f in type_.fields])
+    return type_
 
 
 def overwrite_partitions(frame: DataFrame, table: HudiTable, paths: list[str], metadata: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 import duckdb
 import pytest
 import sqlglot
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from sqlmesh_like.duckdb.duck_types import duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
@@ -23,8 +23,11 @@ COLUMNS = {
     "b": "boolean", "t": "tinyint", "i": "int", "j": "int", "n": "bigint", "d": "decimal(12,2)", "e": "decimal(15,4)",
     "f": "decimal(38,6)", "x": "double", "y": "double", "s": "string", "u": "string", "dt": "date", "du": "date", "ts": "timestamp",
 }  # fmt: skip
+STRUCT = "struct<a:int,B:double,c:struct<d:decimal(12,2),e:date,select:timestamp>>"
+MADE = "case when k <> 4 then named_struct('a', i, 'B', {x}, 'c', case when k <> 5 then named_struct('d', d, 'e', dt, 'select', ts) end) end"
+"""A struct of each row: of values, of NULLs, and NULL. Of two zeros a file's reader shows one."""
 KEYS = (Column("k", "int"), Column("_sml_k", "string"))
-SCHEMA = (*(Column(name, type_) for name, type_ in COLUMNS.items()), *KEYS)
+SCHEMA = (*(Column(name, type_) for name, type_ in COLUMNS.items()), *KEYS, Column("st", STRUCT))
 _BIG = Decimal("99999999999999999999999999999999.999999")
 ROWS = [
     (True, 1, 1, 2, 1, Decimal("1.00"), Decimal("0.5000"), Decimal(1), 0.5, -0.25, "a", "b", date(2024, 2, 29), date(2024, 3, 1),
@@ -57,21 +60,29 @@ d in (1, 0.01) | dt between '1995-01-01' and '2024-06-30' | d between 0.00 and 1
 case when b then d else 0 end | case when i > 1 then e when b then d end | coalesce(d, 0) | coalesce(i, n) | if(b, i, 0) | nullif(i, 100)
 x + y | x - y | x * y | x / y | -x | x * i | x + d | x > 0.1 | x = y | x <=> -0.0 | d > x | x * 0.5 | cast(d as double) | i / x | greatest(x, y)
 sqrt(abs(x)) | sqrt(x) | sqrt(x * x) | f + f | f - f | f - d | i + f | cast(f as decimal(38,0)) * cast(e as decimal(38,0))
+st | st['a'] | st['b'] | st['C']['D'] | st['c']['e'] | st['c']['select'] | st is null | st['c'] is null | case when b then st end | coalesce(st, st)
+struct(i, d as D, s) | named_struct('select', dt, 'at', ts, 'in', struct(x as y, n)) | struct(i / 2 as half, year(dt) as y, null is null as z) | if(b, struct(t), null)
+trunc(dt, 'MM') | trunc(ts, 'YEAR') | trunc(dt, 'quarter') | trunc(dt, 'week') | last_day(dt) | last_day(ts) | hour(ts) | minute(ts) | second(ts)
+dayofweek(dt) | dayofweek(ts) | dayofyear(dt) | weekofyear(dt) | add_months(dt, 1) | add_months(dt, -j) | add_months(ts, t) | unix_timestamp(ts) | unix_timestamp(dt) | cast(ts as bigint)
+cast(j as tinyint) | cast(i as smallint) | cast(n as int) | to_date(ts) | date_trunc('week', dt) | date_trunc('minute', ts) | date_trunc('second', ts) | trim(concat(' ', s, '  ')) | concat(s, u) | concat(s, '-', u, 'x')
+contains(s, 'a') | startswith(u, s) | endswith(s, u) | case j when 1 then 'a' when 2 then s end | case dt when du then 1 else 0 end | case d when 1 then i end | floor(i) | ceil(d) | floor(e) | ceil(f)
 greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
 """  # fmt: skip
 AGGREGATES = """
+count(st) | count(st['c']) | count(distinct st) | count(distinct struct(b, x)) | sum(st['a']) | max(st['B']) | count(distinct st['c'])
+avg(i) | avg(n) | avg(t) | avg(j) | avg(cast(d as decimal(10,2))) | avg(cast(e as decimal(8,3))) | count(distinct s, b) | count(distinct i, x, dt)
 count(*) | count(d) | count(distinct s) | sum(i) | sum(n) | sum(d) | sum(e) | sum(f) | sum(case when b then d else 0 end) | min(s) | max(dt)
 min(e) | max(ts) | min(b) | count_if(b) | sum(d * (1 - d)) | sum(d) / sum(e) | sum(i) / count(*) | avg(d) | avg(e) | sum(d) filter (where b)
 count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as decimal(20,0)) | bool_and(b) | every(i > 0) | 100 * sum(d) / sum(e)
 sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
 FRAMED = """
-count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
+avg(i) | avg(t) | avg(cast(d as decimal(9,2))) | count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
 max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
 """
 UNFRAMED = """
 row_number() | rank() | dense_rank() | percent_rank() | cume_dist() | ntile(3) | ntile(100) | lag(s) | lead(d, 2) | lag(i, 1, 0) | lead(n, 3, -1) | lag(x, 1, x)
-lag(d, 2, null) | lead(s, 1, 'none') | lag(i) ignore nulls | lead(s, 2) ignore nulls | lag(dt, 1, date '2024-01-01') ignore nulls | lead(i, 100, 7) | lag(b, 1, true)
+lag(named_struct('i', i, 'd', d)) | lead(struct(s), 2) ignore nulls | lag(d, 2, null) | lead(s, 1, 'none') | lag(i) ignore nulls | lead(s, 2) ignore nulls | lag(dt, 1, date '2024-01-01') ignore nulls | lead(i, 100, 7) | lag(b, 1, true)
 """
 FRAMES = """
 | rows between unbounded preceding and current row | rows between 2 preceding and 1 following | rows 3 preceding | rows between 1 following and 3 following
@@ -79,8 +90,37 @@ FRAMES = """
 | range between current row and unbounded following | range between current row and current row
 | rows between unbounded preceding and unbounded following
 """
+DISTANCES = {
+    "j": (
+        "0 preceding and 1 following",
+        "1 preceding and current row",
+        "unbounded preceding and 3 preceding",
+        "2 following and 5 following",
+    ),
+    "n": ("3 preceding and current row", "1 following and unbounded following"),
+    "du": (
+        "2 preceding and 40 following",
+        "interval 400 days preceding and current row",
+        "current row and interval 5 days following",
+    ),
+    "ts": (
+        "interval 90 minutes preceding and interval 1440 minutes following",
+        "interval '2' days preceding and interval 1 day preceding",
+    ),
+    "d": ("1 preceding and 0.5 following", "0.05 preceding and 12.34 following"),
+    "e": ("7 preceding and 0.0001 following",),
+}
+"""Frames by RANGE, by the value that orders the rows."""
 ORDERS = ("y", "y desc", "j desc nulls first", "u nulls last", "du", "b, j desc", "y, u desc")
-PARTITIONS = ("", "partition by b", "partition by t, s", "partition by y", "partition by j")
+PARTITIONS = (
+    "partition by struct(t, s)",
+    "partition by named_struct('y', y, 'b', b)",
+    "",
+    "partition by b",
+    "partition by t, s",
+    "partition by y",
+    "partition by j",
+)
 CASES = 3000 if IS_DEEP else 300
 
 
@@ -95,10 +135,12 @@ def duck() -> Iterator[duckdb.DuckDBPyConnection]:
         for statement in SETUP:
             db.execute(statement)
         columns = ", ".join(f"{name} {duck_type(type_)}" for name, type_ in COLUMNS.items())
-        db.execute(f"CREATE TABLE v ({columns}, k INT, _sml_k VARCHAR)")
+        db.execute(f"CREATE TABLE r ({columns}, k INT, _sml_k VARCHAR)")
         for number, row in enumerate(ROWS):
             key = str(number * 7 % 10)
-            db.execute(f"INSERT INTO v VALUES ({', '.join('?' * (len(row) + 2))})", [*row, number, key])
+            db.execute(f"INSERT INTO r VALUES ({', '.join('?' * (len(row) + 2))})", [*row, number, key])
+        made = sqlglot.transpile(MADE.format(x="x + 0"), read="spark", write="duckdb")[0]
+        db.execute(f"CREATE TABLE v AS SELECT *, CAST({made} AS {duck_type(STRUCT)}) AS st FROM r")
         yield db
 
 
@@ -107,7 +149,8 @@ def values(spark: SparkSession) -> str:
     texts = [(*(None if value is None else str(value) for value in row), number) for number, row in enumerate(ROWS)]
     typed = [f"cast({name} as {type_}) as {name}" for name, type_ in COLUMNS.items()]
     frame = spark.createDataFrame(texts, ", ".join(f"{name} string" for name in COLUMNS) + ", k int")
-    frame.selectExpr(*typed, "k", "cast(k * 7 % 10 as string) as _sml_k").createOrReplaceTempView("v")
+    frame.selectExpr(*typed, "k", "cast(k * 7 % 10 as string) as _sml_k").createOrReplaceTempView("r")
+    spark.sql(f"select *, {MADE.format(x='x')} as st from r").createOrReplaceTempView("v")
     return "v"
 
 
@@ -150,7 +193,15 @@ def compare(
 
 def _plain(values: dict[object, object]) -> dict[object, object]:
     """Doubles by all their digits, but for the sign of zero."""
-    return {k: repr(value + 0.0) if isinstance(value, float) else value for k, value in values.items()}
+    return {key: _plain_value(value) for key, value in values.items()}
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, Row):
+        value = value.asDict()
+    if isinstance(value, dict):
+        return _plain(value)
+    return repr(value + 0.0) if isinstance(value, float) else value
 
 
 def test_written_expressions(spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str) -> None:
@@ -168,6 +219,24 @@ def test_aggregates_of_all_rows(spark: SparkSession, duck: duckdb.DuckDBPyConnec
         assert failed <= 2, condition
 
 
+SEQUENCES = (
+    "sequence(j, j + 4)", "sequence(j, 7, 2)", "sequence(cast(j as bigint), 9L)", "sequence(dt, dt + interval 40 days)",
+    "sequence(dt, dt + interval 100 days, interval 1 week)", "sequence(dt, dt + interval 400 days, interval 1 month)",
+    "sequence(date '2023-01-31', date '2024-03-30', interval 2 months)", "sequence(dt, du, interval 1 year)",
+    "array(j, i, null)", "array(struct(j as a, s as b), struct(1 as a, u as b))",
+)  # fmt: skip
+
+
+def test_elements_of_sequences_and_of_written_arrays(
+    spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
+) -> None:
+    for each in SEQUENCES:
+        items = ["count(*)", "sum(at)", "count(one)"]
+        items += ["max(one)", "min(one)"] if "struct" not in each else ["max(one['a'])"]
+        tail = f"lateral view posexplode({each}) l as at, one where k not in (1, 3) and j is not null"
+        assert compare(spark, duck, items, tail) == (len(items), 0), each
+
+
 def test_values_of_the_first_and_the_last_row(
     spark: SparkSession, duck: duckdb.DuckDBPyConnection, values: str
 ) -> None:
@@ -175,6 +244,7 @@ def test_values_of_the_first_and_the_last_row(
     items = [f"{name}({v}, {order.format(o)})" for name in ("max_by", "min_by") for o in COLUMNS for v in COLUMNS]
     items += [f"{name}({v}, {key})" for name in ("max_by", "min_by") for v in COLUMNS
               for key in ("_sml_k", "case when b then _sml_k end", "case when not s is null then _sml_k end")]  # fmt: skip
+    items += [f"{name}({v}, _sml_k)" for name in ("max_by", "min_by") for v in ("st", "struct(i, s)", "st['c']")]
     for condition in ("where true", "where false", "where k < 3", "where k > 2 and b"):
         assert compare(spark, duck, items, condition) == (len(items), 0)
 
@@ -196,6 +266,12 @@ def test_windows_over_ties_and_over_all_frames(
         is_tied = frame.startswith("rows") or function == "row_number()"
         key = ", _sml_k" if is_tied or draw.random() < 0.6 else ""
         items.append(f"{function} over ({partition} order by {order}{key} {frame})")
+    frames = [(order, frame) for order, each in DISTANCES.items() for frame in each]
+    functions = [item for item in _items(FRAMED) if "first" not in item and "last" not in item]
+    for _ in range(CASES):
+        (order, frame), direction = draw.choice(frames), draw.choice(("", "desc", "nulls last", "desc nulls first"))
+        window = f"{draw.choice(PARTITIONS)} order by {order} {direction} range between {frame}"
+        items.append(f"{draw.choice(functions)} over ({window})")
     items += [f"{function} over (partition by y)" for function in _items(FRAMED) if "(" in function]
     proven, failed = compare(spark, duck, items, "", "w")
     assert proven > len(items) * 0.8 and failed < proven / 10

@@ -165,7 +165,8 @@ SPELLINGS = (
     "1.5D", "date '2020-02-29'", "timestamp '2020-02-29 01:02:03'", "ts + interval 3 months", "d - interval 1 day",
     "current_date()", "substr(s, 1, 2)", "date_diff(d, ts)", "i != j", "i == j", "array_agg(i) over (partition by s)",
     "row_number() over (partition by i order by s desc nulls last, d asc nulls first)", "not (i is null)",
-    "i between .06 - 0.01 and (.06)+.5", "array(i, 2)[0] + .5",
+    "struct(i, t.s, 1, 'x', b as C)", "named_struct('i', i, 'In', struct(d, i + 1 as j, named_struct('select', s)))",
+    "struct(struct(i, s) as x).x", "i between .06 - 0.01 and (.06)+.5", "array(i, 2)[0] + .5",
 )  # fmt: skip
 PREDICATES = (
     "b = c in (true, false)", "b = c not in (true)", "b <> c between false and true", "b between c and b = c",

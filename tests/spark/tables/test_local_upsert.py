@@ -6,6 +6,7 @@ Each table has a twin that Hudi's writer alone writes; both get the same random 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -20,12 +21,11 @@ from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.change_log import logged_columns, logs_between
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.writer import upsert as local_writer
-from sqlmesh_like.hudi.writer.arrow_schema import file_schema
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
 from sqlmesh_like.hudi.writer.commit_encoding import Action
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
-from sqlmesh_like.hudi.writer.new_table import NewTable
+from sqlmesh_like.hudi.writer.new_table import NewTable, table_schema
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
@@ -109,6 +109,43 @@ def places(table: Table) -> dict[tuple[str, str], str]:
     rows = table.lake.spark.read.format("hudi").load(table.uri)
     columns = ("_sml_key", "_hoodie_partition_path", "_hoodie_commit_time")
     return {(key, path): instant for key, path, instant in rows.select(*columns).collect()}
+
+
+def test_structs_are_written_as_hudi_writes_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Also into a table of Spark's, whose structs and fields have no NULL where the query says so."""
+    lake, type_ = Lake(spark, tmp_path), "struct<a:int,B:struct<c:decimal(22,2),at:timestamp>>"
+    ours, twin = (lake.source(name, f"_sml_key string, s {type_}", ("_sml_key",)) for name in ("ours", "twin"))
+    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 1)
+    rows = [("a", (1, (D("1.50"), moment))), ("b", None), ("c", (None, None)), ("d", (2, (None, None)))]
+    twin.write(*rows, operation="bulk_insert")
+    made = NewTable(ours.uri, ours.layout.name, (Column("_sml_key", "string"), Column("s", type_)))
+    fields = file_schema(table_schema(made)).field("s").type
+    values = [s and {"a": s[0], "B": s[1] and dict(zip(("c", "at"), s[1], strict=True))} for _, s in rows]
+    made.write(pa.table({"_sml_key": [key for key, _ in rows], "s": pa.array(values, fields)}), {"by": "us"})
+    schemas = [json.loads((table.timeline.schema_json(table.frontier()) or "").replace(table.layout.name, "x"))
+               for table in (ours, twin)]  # fmt: skip
+    assert schemas[0]["fields"][1] == schemas[1]["fields"][1] and shown(ours) == shown(twin)
+    since, more = (ours.frontier(), twin.frontier()), [("a", None), ("b", (3, (D("2.00"), None)))]
+    for table in (ours, twin):
+        table.upsert(*more, delete=[("d", rows[3][1])])
+    assert shown(ours) == shown(twin) and change(ours, since[0]) == change(twin, since[1])
+    for table in (ours, twin):
+        written_here(table, [("a", {"a": 7, "B": {"c": D("-1.00"), "at": moment}}), ("e", None)], [("c", None)])
+    assert shown(ours) == shown(twin) and change(ours, since[0]) == change(twin, since[1])
+
+
+@pytest.mark.release
+def test_structs_that_spark_built_are_followed_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+    table = lake.source("t", "id int, n tinyint, d decimal(10,2), x double")
+    table.upsert((1, 2, D("1.50"), -0.0), (2, None, None, None))
+    lake.model("m", "select id, struct(id, 1 as one, d) as s, case when id > 1 then struct(n, x) end as p from @t")
+    lake.model("g", "select s.one, count(p) as n, max_by(s, id) as last from {{ ref('m') }} group by s.one")
+    assert set(lake.run_well().values()) == {"full_refresh"}
+    lake.assert_maintained()
+    table.upsert((1, 3, None, 0.5), (3, 1, D("2.00"), float("nan")), delete=[(2, None, None, None)])
+    assert lake.run_well() == {"m": "row_based", "g": "aggregate_merge"}
+    lake.assert_maintained()
 
 
 def test_a_table_made_without_spark_is_one_that_hudi_goes_on_with(spark: SparkSession, tmp_path: Path) -> None:

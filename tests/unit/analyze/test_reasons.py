@@ -28,10 +28,8 @@ REBUILT = {
         ("FUN001", 19, "a ORDER BY a is not known to be a pure function of its row"),
     "select a, b from ods.t order by zz limit 3": ("QRY003", 33, "ORDER BY zz"),
     "select a, b from ods.t order by rand() limit 3": ("FUN002", 33, "RAND() is not deterministic"),
-    "select a, count(*) as n from ods.t group by a qualify row_number() over (order by n) = 1":
-        ("QRY006", 47, "QUALIFY over aggregates"),
-    "select a, count(*) as n from ods.t group by a qualify row_number() over (order by count(*)) = 1":
-        ("QRY006", 47, "QUALIFY over aggregates"),
+    "select a, count(*) as n from ods.t group by a having count(*) > (select max(b) from ods.t)"
+    " qualify row_number() over (order by n) = 1": ("QRY006", 92, "QUALIFY beside HAVING of a query"),
     "select * replace (a + 1 as a) from ods.t": ("QRY009", 8, "a star with modifiers"),
     "select * from values (1), ('x') as v(a)": ("QRY008", 8, "a query that reads no table"),
     "select * from values (1), (2L) as v(a)": ("QRY008", 8, "a query that reads no table"),
@@ -229,6 +227,7 @@ REFUSED = {
     "select distinct on (a) a, b from ods.t": "1:21: DISTINCT ON is not Spark SQL",
     "select * except (zz) from ods.t": "1:18: unknown column 'zz' in EXCEPT of a star",
     "select a from ods.t qualify a > 1": "1:29: QUALIFY needs a window function",
+    "select a, count(*) as n from ods.t group by a qualify n > 1": "1:55: QUALIFY needs a window function",
     "select a as y, y * 2 as z from ods.t where y > 1": "1:44: unknown column 'y'",
     "select * from values (1, 2), (3) as v(a, b)": "1:23: the rows of VALUES have different numbers of columns",
     "select id from range(1, 5, 0)": "1:16: the step of range() is not 0",

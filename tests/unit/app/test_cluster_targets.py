@@ -11,7 +11,7 @@ import pytest
 from sqlmesh_like import Project
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert
 from sqlmesh_like.plan import model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES

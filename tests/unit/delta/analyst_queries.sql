@@ -477,3 +477,197 @@ select id, customer_id, status from orders where (customer_id, ordered_at) in (s
 select id, amount from orders order by amount desc, id offset 3;
 -- union of totals and details
 select country, channel, sum(amount) as total from orders group by country, channel union all select country, 'all', sum(amount) from orders group by country union all select 'all', 'all', sum(amount) from orders;
+
+-- structs: the newest order of each customer as one value
+select customer_id, max_by(struct(id, ordered_at as at, amount), ordered_at) as newest, count(*) as n from orders group by customer_id;
+
+-- structs: fields of an address, with defaults
+select id, coalesce(address.city, 'none') as city, address.zip as zip, named_struct('name', name, 'at', signed_up) as person from customers;
+
+-- structs: the order before as one value
+select id, lag(struct(id, amount)) over (partition by customer_id order by ordered_at, id) as before from orders;
+
+-- structs: read from a struct made below
+select s.country, s.channel, sum(amount) as total from (select struct(country, channel) as s, amount from orders) group by s.country, s.channel;
+
+-- structs: a nested one, filtered by its field
+select id, o.money.amount as amount from (select id, struct(status, struct(amount, currency) as money) as o from orders) where o.money.currency = 'eur';
+
+-- sessionization: events within an hour before
+select id, count(*) over (partition by user_id order by at range between interval 1 hour preceding and current row) as recent from events;
+
+-- sessionization: first event of a day by user, later ones flagged
+select id, user_id, row_number() over (partition by user_id, cast(at as date) order by at, id) = 1 as is_first from events;
+
+-- sessionization: sessions by a gap in seconds of unix_timestamp
+with g as (select *, unix_timestamp(at) - unix_timestamp(lag(at) over (partition by user_id order by at, id)) as gap from events),
+s as (select *, sum(case when gap is null or gap > 1800 then 1 else 0 end) over (partition by user_id order by at, id) as nr from g)
+select user_id, nr, min(at) as begun, count(*) as n, count(distinct page, kind) as steps from s group by user_id, nr;
+
+-- running totals: amounts of the seven days before
+select id, customer_id, sum(amount) over (partition by customer_id order by day range between interval 6 days preceding and current row) as week from orders;
+
+-- running totals: orders of the same and the next day
+select id, count(*) over (partition by country order by day range between current row and 1 following) as n from orders;
+
+-- running totals: mean of amounts within ten of each other
+select id, avg(amount) over (partition by channel order by amount range between 10 preceding and 10 following) as near from orders;
+
+-- running balance: by bookings, reset each month
+select id, account_id, sum(amount) over (partition by account_id, trunc(day, 'MM') order by day, id) as balance from bookings;
+
+-- running balance: days on which it was negative
+select account_id, day, balance from (select account_id, day, sum(sum(amount)) over (partition by account_id order by day) as balance from bookings group by account_id, day) where balance < 0;
+
+-- running balance: minimum so far
+select id, min(balance) over (partition by account_id order by day, id rows between unbounded preceding and current row) as low from (select id, account_id, day, sum(amount) over (partition by account_id order by day, id) as balance from bookings);
+
+-- year to date: orders and mean by month
+select year(day) as y, month(day) as m, count(*) as n, avg(amount) as mean, sum(count(*)) over (partition by year(day) order by month(day)) as ytd from orders group by year(day), month(day);
+
+-- year to date: fiscal years that begin in April
+select country, year(add_months(day, -3)) as fiscal, sum(amount) as total from orders group by country, year(add_months(day, -3));
+
+-- month to date against the whole month
+select id, sum(amount) over (partition by trunc(day, 'MM') order by day, id) as so_far, sum(amount) over (partition by trunc(day, 'MM')) as whole from orders;
+
+-- cohort: customers by month of signing up and month of each order
+select trunc(c.signed_up, 'MM') as cohort, trunc(o.day, 'MM') as month, count(distinct o.customer_id) as customers from customers c join orders o on o.customer_id = c.id group by trunc(c.signed_up, 'MM'), trunc(o.day, 'MM');
+
+-- cohort: size, and who ordered within 30 days
+select trunc(signed_up, 'MM') as cohort, count(*) as size, count_if(exists (select 1 from orders o where o.customer_id = c.id and datediff(o.day, c.signed_up) between 0 and 30)) as bought from customers c group by trunc(signed_up, 'MM');
+
+-- cohort: order number of each order
+select id, row_number() over (partition by customer_id order by ordered_at, id) as nr, datediff(day, min(day) over (partition by customer_id)) as age from orders;
+
+-- funnel: each step with the step before
+select kind, n, lag(n) over (order by place) as before from (select kind, case kind when 'view' then 1 when 'cart' then 2 else 3 end as place, count(distinct user_id) as n from events group by kind, case kind when 'view' then 1 when 'cart' then 2 else 3 end);
+
+-- funnel: users by the set of their steps
+select viewed, carted, bought, count(*) as users from (select user_id, bool_or(kind = 'view') as viewed, bool_or(kind = 'cart') as carted, bool_or(kind = 'buy') as bought from events group by user_id) group by cube(viewed, carted, bought);
+
+-- funnel: views without a cart on the same day
+select v.user_id, v.day, v.n from (select user_id, cast(at as date) as day, count(*) as n from events where kind = 'view' group by user_id, cast(at as date)) v left anti join (select distinct user_id, cast(at as date) as day from events where kind = 'cart') c on c.user_id = v.user_id and c.day = v.day;
+
+-- SCD2: from prices, with the next date as the end
+select product_id, price, valid_from, coalesce(date_sub(lead(valid_from) over (partition by product_id order by valid_from, id), 1), date '9999-12-31') as valid_to from prices;
+
+-- SCD2: how often a price changed in a quarter
+select product_id, trunc(valid_from, 'QUARTER') as quarter, count(*) as changes from (select *, lag(price) over (partition by product_id order by valid_from, id) as before from prices) where before is distinct from price group by product_id, trunc(valid_from, 'QUARTER');
+
+-- SCD2: gaps between versions
+select product_id, valid_from, datediff(valid_from, lag(valid_from) over (partition by product_id order by valid_from, id)) as days from prices;
+
+-- as-of join: the price valid on the day of an order, by QUALIFY
+select i.id, p.price from order_items i join orders o on o.id = i.order_id left join prices p on p.product_id = i.product_id and p.valid_from <= o.day qualify row_number() over (partition by i.id order by p.valid_from desc, p.id desc) = 1;
+
+-- as-of join: the rate before as a lateral struct
+select o.id, (select max(r.day) from rates r where r.currency = o.currency and r.day <= o.day) as rated from orders o;
+
+-- as-of join: last touch within seven days
+select o.id, max(t.at) as touched from orders o left join touches t on t.customer_id = o.customer_id and t.at <= o.ordered_at and t.at > o.ordered_at - interval 7 days group by o.id;
+
+-- date spine: every day between two dates beside the orders
+select d.day, o.country, coalesce(sum(o.amount), 0) as total from (select explode(sequence(date '2023-12-30', date '2024-01-05', interval 1 day)) as day) d left join orders o on o.day = d.day group by d.day, o.country;
+
+-- date spine: months by sequence of months
+select d.month, count(s.id) as active from (select explode(sequence(date '2023-12-01', date '2024-03-01', interval 1 month)) as month) d left join subscriptions s on s.starts <= last_day(d.month) and (s.ends is null or s.ends >= d.month) group by d.month;
+
+-- date spine: days of each subscription
+select id, explode(array(starts, date_add(starts, 1), ends)) as day from subscriptions where starts is not null;
+
+-- date spine: calendar crossed with countries
+select c.day, k.country, count(o.id) as n from calendar c cross join (select distinct country from customers) k left join orders o on o.day = c.day and o.country = k.country group by c.day, k.country;
+
+-- pivot: statuses as columns with FILTER
+select country, count(*) filter (where status = 'paid') as paid, count(*) filter (where status = 'open') as open, sum(amount) filter (where status = 'paid') as revenue from orders group by country;
+
+-- pivot: of months by first letters
+select channel, max(case when month(day) = 1 then amount end) as jan, max(case when month(day) = 2 then amount end) as feb from orders group by channel;
+
+-- unpivot: measures of tickets with stack
+select id, kind, moment from tickets lateral view stack(2, 'opened', opened, 'closed', closed) t as kind, moment;
+
+-- top: best customer of each month
+select month, customer_id, total from (select trunc(day, 'MM') as month, customer_id, sum(amount) as total, rank() over (partition by trunc(day, 'MM') order by sum(amount) desc) as r from orders group by trunc(day, 'MM'), customer_id) where r = 1;
+
+-- top: three newest tickets without order of ties
+select id, priority from tickets qualify row_number() over (partition by priority order by opened desc) <= 3;
+
+-- top: largest bookings overall with an offset
+select id, amount from bookings order by amount desc, id limit 5 offset 2;
+
+-- gaps and islands: bookings of one sign in a row
+select account_id, sign, min(day) as since, count(*) as n from (select *, amount > 5 as sign, row_number() over (partition by account_id order by day, id) - row_number() over (partition by account_id, amount > 5 order by day, id) as island from bookings) group by account_id, sign, island;
+
+-- gaps and islands: weeks with orders in a row
+select customer_id, count(*) as weeks from (select distinct customer_id, date_trunc('WEEK', day) as week from orders) group by customer_id having count(*) > 1;
+
+-- gaps and islands: first day after a pause of ten days
+select customer_id, day from (select customer_id, day, lag(day) over (partition by customer_id order by day, id) as before from orders) where before is null or datediff(day, before) > 10;
+
+-- percentiles: deciles of amounts by ntile
+select decile, min(amount) as low, max(amount) as high, count(*) as n from (select amount, ntile(10) over (order by amount, id) as decile from orders) group by decile;
+
+-- percentiles: share of orders that are smaller
+select id, cume_dist() over (partition by country order by amount) as share from orders;
+
+-- percentiles: mean without the smallest and the largest
+select country, avg(amount) as mean from (select country, amount, row_number() over (partition by country order by amount, id) as low, row_number() over (partition by country order by amount desc, id desc) as high from orders) where low > 1 and high > 1 group by country;
+
+-- JSON: price beside the value
+select id, get_json_object(props, '$.item.id') as item, value from events where get_json_object(props, '$.price') is not null;
+
+-- arrays: tags by position, exploded in SELECT
+select id, posexplode(tags) as (place, tag) from products;
+
+-- arrays: products by their first tag
+select tags[0] as first, count(*) as n from products group by tags[0];
+
+-- hierarchies: chain of managers as a text
+select e.id, concat(coalesce(b.name, '-'), '/', coalesce(m.name, '-'), '/', e.name) as path from employees e left join employees m on e.manager_id = m.id left join employees b on m.manager_id = b.id;
+
+-- hierarchies: salary against the manager's and the department's mean
+select e.id, e.salary - m.salary as to_manager, e.salary - avg(e.salary) over (partition by e.dept) as to_mean from employees e left join employees m on m.id = e.manager_id;
+
+-- NOT IN of two columns
+select id from orders where (customer_id, day) not in (select customer_id, starts from subscriptions where starts is not null and customer_id is not null);
+
+-- NOT EXISTS with a range
+select id from subscriptions s where not exists (select 1 from orders o where o.customer_id = s.customer_id and o.day between s.starts and coalesce(s.ends, date '9999-12-31'));
+
+-- HAVING: countries above the mean of countries
+select country, sum(amount) as total from orders group by country having sum(amount) > (select avg(t) from (select sum(amount) as t from orders group by country));
+
+-- HAVING: customers with more orders than tickets
+select customer_id, count(*) as n from orders o group by customer_id having count(*) > (select count(*) from tickets t where t.customer_id = o.customer_id);
+
+-- UNION of dates and timestamps, integers and decimals
+select id, day as at, amount as value from orders union all select id, opened, id from tickets;
+
+-- UNION: a log of all that happened to a customer
+select customer_id, ordered_at as at, 'order' as what, cast(amount as string) as detail from orders union all select customer_id, opened, 'ticket', priority from tickets union all select customer_id, at, 'touch', channel from touches;
+
+-- LATERAL: the two newest orders of each customer
+select c.id, l.id as order_id, l.amount from customers c, lateral (select o.id, o.amount, row_number() over (partition by o.customer_id order by o.ordered_at desc, o.id) as nr from orders o where o.customer_id = c.id) l where l.nr <= 2;
+
+-- LATERAL: amount classes by a values list
+select o.id, k.name from orders o join (values (0, 2, 'small'), (2, 100, 'middle'), (100, 1000, 'large')) k(low, high, name) on o.amount >= k.low and o.amount < k.high;
+
+-- QUALIFY with an aggregate
+select country, channel, sum(amount) as total from orders group by country, channel qualify rank() over (partition by country order by total desc) = 1;
+
+-- inventory: sold quantity against the running total of all products
+select product_id, sold, sum(sold) over (order by sold desc, product_id) as running from (select product_id, sum(quantity) as sold from order_items group by product_id);
+
+-- SLA: hours open, by weekday and hour
+select dayofweek(opened) as weekday, hour(opened) as hour, count(*) as n, avg(cast(closed as bigint) - cast(opened as bigint)) as seconds from tickets group by dayofweek(opened), hour(opened);
+
+-- attribution: first and last channel beside each other
+select o.id, first.channel as first, last.channel as last from orders o left join (select customer_id, min_by(channel, at) as channel from touches group by customer_id) first on first.customer_id = o.customer_id left join (select customer_id, max_by(channel, at) as channel from touches group by customer_id) last on last.customer_id = o.customer_id;
+
+-- market basket: products never bought together with product 1
+select distinct i.product_id from order_items i where not exists (select 1 from order_items a join order_items b on a.order_id = b.order_id where a.product_id = 1 and b.product_id = i.product_id);
+
+-- texts: domains of mail addresses
+select substring(email, locate('@', email) + 1, 20) as domain, count(*) as n from customers group by substring(email, locate('@', email) + 1, 20);

@@ -38,6 +38,10 @@ def proven(sql: str) -> list[str]:
         "select g, max_by(v, d) as r, min_by(s, v) filter (where b) as q, max(d) as m from ods.t group by g",
         "select first(v) as a, last(s, true) as l, any_value(f) as n, first_value(v) ignore nulls as x from ods.t",
         "select g, max_by(v, f) as r, count(distinct s) as n, first(b) as z from ods.t group by g",
+        "select g, max_by(struct(v, d), d) as r, count(distinct v, d) as n from ods.t group by g",
+        "select g, s, grouping(s) as l, sum(v) as n from ods.t group by cube(g, s) having grouping(g) = 0 or s is null",
+        "select g, stack(2, 'v', v, 'n', v + 1) as (name, number) from ods.t",
+        "select g, avg(v) as m, avg(m) as a from ods.t group by g having avg(v) > 1",
         "select g, stddev(v) as r, var_pop(m) filter (where b) as q, regr_syy(m, v) as y from ods.t group by g",
     ],
 )
@@ -49,7 +53,7 @@ def test_no_spark_is_needed(sql: str) -> None:
     "sql",
     [
         "select g, max_by(arr, d) as r from ods.t group by g",
-        "select g, max_by(struct(v, d), d) as r from ods.t group by g",
+        "select g, max(struct(v, d)) as r from ods.t group by g",
         "select g, collect_list(v) as r from ods.t group by g",
     ],
 )

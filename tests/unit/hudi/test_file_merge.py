@@ -11,8 +11,9 @@ import pytest
 
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer import file_merge
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
-from sqlmesh_like.hudi.writer.file_merge import GroupMerge, UnsupportedRowsError, merge_file
+from sqlmesh_like.hudi.writer.file_merge import GroupMerge, merge_file
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED
 
 SCHEMA = pa.schema(

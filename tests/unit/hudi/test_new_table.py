@@ -17,18 +17,17 @@ from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.recovery import table_swap
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_properties, table_schema
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, PARTITION, Column
 
 TYPES = {
     "i": "int", "l": "bigint", "f": "float", "d": "double", "b": "boolean", "s": "string", "day": "date",
-    "at": "timestamp", "n": "decimal(22,2)",
+    "at": "timestamp", "n": "decimal(22,2)", "st": "struct<select:int,B:struct<c:decimal(22,2),d:date>>",
 }  # fmt: skip
 ROW = (
     1, 2**60, 0.5, 1e300, True, "é", datetime.date(1, 1, 1), datetime.datetime(2024, 1, 31, 12, 0, 0, 1),
-    Decimal("-1.50"),
+    Decimal("-1.50"), {"select": None, "B": {"c": Decimal("1.00"), "d": datetime.date(2024, 2, 29)}},
 )  # fmt: skip
 METADATA = {"by": "test"}
 
@@ -61,7 +60,10 @@ def read(table: NewTable) -> list[tuple[object, ...]]:
 def test_a_table_has_its_rows_types_and_record(tmp_path: Path, partitioned: bool, buckets: int) -> None:
     table = new_table(tmp_path, partitioned=partitioned, buckets=buckets)
     given = [(*ROW, f"k{n}", *(("x", "y")[n % 2 :][:1] if partitioned else ())) for n in range(5)]
-    given.append((*(None for _ in ROW), "none", *(("x",) if partitioned else ())))
+    given += [
+        (*(None for _ in ROW[1:]), value, f"none{n}", *(("x",) if partitioned else ()))
+        for n, value in enumerate((None, {"select": None, "B": None}, {"select": 1, "B": {"c": None, "d": None}}))
+    ]
     table.write(rows_of(table, *given), METADATA)
     assert sorted(read(table), key=str) == sorted(given, key=str)
     state = LakeHistory().state(table.uri)
@@ -150,5 +152,25 @@ def test_the_schema_is_the_one_that_hudi_derives(tmp_path: Path) -> None:
             "logicalType": "decimal", "precision": 22, "scale": 2,
         },
     ]  # fmt: skip
+    assert types["st"][1] == {
+        "type": "record", "name": "st", "namespace": "hoodie.dws_t.dws_t_record",
+        "fields": [
+            {"name": "select", "type": ["null", "int"], "default": None},
+            {
+                "name": "B", "default": None,
+                "type": ["null", {
+                    "type": "record", "name": "B", "namespace": "hoodie.dws_t.dws_t_record.st",
+                    "fields": [
+                        {"name": "c", "default": None, "type": ["null", {
+                            "type": "fixed", "name": "fixed", "namespace": "hoodie.dws_t.dws_t_record.st.B.c",
+                            "size": 10,
+                            "logicalType": "decimal", "precision": 22, "scale": 2,
+                        }]},
+                        {"name": "d", "type": ["null", {"type": "int", "logicalType": "date"}], "default": None},
+                    ],
+                }],
+            },
+        ],
+    }  # fmt: skip
     assert types["at"] == ["null", {"type": "long", "logicalType": "timestamp-micros"}]
     assert types[IS_DELETED] == "boolean"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.hudi import timeline as timelines
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from tests.written_table import WrittenTable
@@ -131,7 +131,11 @@ def test_file_groups_of_no_bucket_leave_a_table_to_spark(table: WrittenTable) ->
 NESTED = {
     "array": {"type": "array", "items": "string"},
     "map": {"type": "map", "values": "long"},
-    "struct": {"type": "record", "name": "s", "fields": [{"name": "f", "type": "int"}]},
+    "struct of an array": {
+        "type": "record",
+        "name": "s",
+        "fields": [{"name": "f", "type": {"type": "array", "items": "string"}}],
+    },
     "milliseconds": {"type": "long", "logicalType": "timestamp-millis"},
     "time": {"type": "long", "logicalType": "time-micros"},
     "uuid": {"type": "string", "logicalType": "uuid"},

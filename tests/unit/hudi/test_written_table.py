@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.errors import RetryableError
+from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import Action, CommitContent, inflight_name
-from sqlmesh_like.hudi.writer.file_merge import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
 from tests.written_table import Row, WrittenTable
 
