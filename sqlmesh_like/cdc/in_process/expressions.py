@@ -25,7 +25,7 @@ from sqlmesh_like.cdc.in_process.values import (
 )
 
 Compiled = Callable[[list[Value]], Value]
-_PASS_ON = {"json_object_keys", "item", "ltrim", "left", "size"}
+_PASS_ON = {"json_object_keys", "item", "ltrim", "left", "contains", "size"}
 """Functions that may be given a text whose digits are not known, because they do not look at these."""
 
 
