@@ -54,6 +54,15 @@ def _left(text: str, length: int) -> Value:
     return str.__getitem__(text, slice(0, max(length, 0)))
 
 
+def _contains(text: Value, part: str) -> Value:
+    # Of a text that may be written otherwise, commas are sure: digits have none, and members keep those between them.
+    if part == "," and isinstance(text, Rewritten | Decimal):
+        return isinstance(text, Rewritten) and "," in text
+    if isinstance(text, Rewritten):
+        raise NotProvenError("a part of a JSON number")
+    return _texts(lambda whole, own: own in whole)(text, part)
+
+
 def _ltrim(*arguments: str) -> str:
     """The text without leading blanks, or signs, which come first then."""
     *signs, text = arguments
@@ -160,7 +169,7 @@ def _any_number(*values: Value) -> int:
 TEXT_FUNCTIONS: Mapping[str, Function] = {
     "concat": _concat,
     "concat_ws": _concat_ws,
-    "contains": _texts(lambda text, part: part in text),
+    "contains": strict(_contains),
     "startswith": _texts(lambda text, part: text.startswith(part)),
     "length": _texts(len),
     "octet_length": strict(lambda text: len(text if isinstance(text, bytes) else as_text(text).encode())),

@@ -97,6 +97,7 @@ BAD: list[tuple[str | bytes, str]] = [
     (row(f="wide"), unread("f", "wide", "float")),
     (row(d="1,5"), unread("d", "1,5", "double")),
     (row(p=123456789.5), "column `p`: cannot read"),
+    (row(p="1,5"), unread("p", "1,5", "decimal(10,2)")),
     (row(p="1.234"), unread("p", "1.234", "decimal(10,2)")),
     (row(p="MOA="), unread("p", "MOA=", "decimal(10,2)") + " (base64 without a schema? set decimal.handling.mode"),
     (row(p={"scale": 2, "value": "MOA="}), "column `p`: cannot read"),

@@ -20,9 +20,10 @@ BAD: list[tuple[str, str]] = [
     (json.dumps(change("x", {"id": 1})), "unknown op `x`"),
     (json.dumps(change("c", {"id": None, "v": 1})), "primary key id is missing or NULL"),
     (json.dumps(change("c", {"id": "abc", "v": 1})), "column `id`: cannot read abc as bigint"),
+    (json.dumps(change("c", {"id": 1, "v": 1, "price": "1,5"})), "column `price`: cannot read 1,5 as decimal(10,2)"),
     (json.dumps(change("c", {"id": 1, "v": 1, "day": "2022-02-30"})), "column `day`: cannot read 2022-02-30 as date"),
 ]
-TYPES = {"id": "bigint", "v": "bigint", "day": "date"}
+TYPES = {"id": "bigint", "v": "bigint", "day": "date", "price": "decimal(10,2)"}
 
 
 def stored_letters(lake: Lake) -> list[dict[str, Any]]:
@@ -32,13 +33,13 @@ def stored_letters(lake: Lake) -> list[dict[str, Any]]:
 def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(types=TYPES),))
     report = lake.ingest(*(text for text, _ in BAD), change("c", {"id": 7, "v": 7}))
-    assert lake.rows() == [{"id": 7, "v": 7, "day": None}]
+    assert lake.rows() == [{"id": 7, "v": 7, "day": None, "price": None}]
     assert [(row["position"], row["text"], row["reason"]) for row in stored_letters(lake)] == [
         (number, text, reason) for number, (text, reason) in enumerate(BAD, 1)
     ]
     first = stored_letters(lake)[4]
     assert (first["table_name"], first["row_key"], first["raw"]) == ("t", None, None)
-    assert stored_letters(lake)[5]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
+    assert stored_letters(lake)[6]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
     assert report.dead_letters == len(BAD) and report.first_dead_letter == f"landing/0000.jsonl:1: {BAD[0][1]}"
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
 
@@ -59,7 +60,7 @@ def test_events_go_on_without_spark_while_letters_wait(tmp_path: Path) -> None:
     lake.ingest(change("c", {"id": 1, "v": 1}), change("c", {"id": 2, "v": 1}))
     lake.ingest(change("u", {"id": 1, "v": "abc"}, {"id": 1, "v": 1}))
     lake.ingest(change("u", {"id": 1, "v": 3}, {"id": 1, "v": 2}), change("d", None, {"id": 2, "v": 1}), "nonsense")
-    assert lake.rows() == [{"id": 1, "v": 3, "day": None}]
+    assert lake.rows() == [{"id": 1, "v": 3, "day": None, "price": None}]
     assert len(stored_letters(lake)) == 2
     # Its letter may be replayed later: what was deleted meanwhile is remembered.
     assert Timeline(str(lake.warehouse / "_sml" / "tombstones" / "ods" / "t")).commit_instants
