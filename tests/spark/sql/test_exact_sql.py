@@ -100,8 +100,8 @@ DISTANCES = {
     "n": ("3 preceding and current row", "1 following and unbounded following"),
     "du": (
         "2 preceding and 40 following",
-        "interval 400 days preceding and current row",
-        "current row and interval 5 days following",
+        "400 preceding and current row",
+        "current row and 5 following",
     ),
     "ts": (
         "interval 90 minutes preceding and interval 1440 minutes following",

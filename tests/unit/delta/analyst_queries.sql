@@ -505,7 +505,7 @@ s as (select *, sum(case when gap is null or gap > 1800 then 1 else 0 end) over 
 select user_id, nr, min(at) as begun, count(*) as n, count(distinct page, kind) as steps from s group by user_id, nr;
 
 -- running totals: amounts of the seven days before
-select id, customer_id, sum(amount) over (partition by customer_id order by day range between interval 6 days preceding and current row) as week from orders;
+select id, customer_id, sum(amount) over (partition by customer_id order by day range between 6 preceding and current row) as week from orders;
 
 -- running totals: orders of the same and the next day
 select id, count(*) over (partition by country order by day range between current row and 1 following) as n from orders;

@@ -46,8 +46,8 @@ UNPROVEN = {
         "a distance from several values, or from none",
     "select sum(i) over (order by l range between 1.5 preceding and current row) as n from t":
         "a distance from bigint that is not a number as written",
-    "select sum(i) over (order by dt range between interval 1 month preceding and current row) as n from t":
-        "a distance from dates by other than days",
+    "select sum(i) over (order by dt range between interval 1 day preceding and current row) as n from t":
+        "a distance from dates by an interval",
     "select sum(i) over (order by ts range between 1 preceding and current row) as n from t":
         "a distance from timestamps by other than whole days or smaller units",
     "select sum(i) over (order by ts range between interval '1 2' day to hour preceding and current row) as n from t":
@@ -203,7 +203,7 @@ PROVEN = {
     " as n from t": "decimal(18,6)",
     "select count(*) over (order by l range between current row and unbounded following) as n from t": "bigint",
     "select max(f) over () as n from t": "double",
-    "select max(f) over (order by dt range interval 6 days preceding) as n from t": "double",
+    "select max(f) over (order by dt range 6 preceding) as n from t": "double",
     "select sum(i) over (order by ts desc range between interval 90 minutes preceding and interval '2' days following)"
     " as n from t": "bigint",
     "select count(*) over (order by d range between 0.5 preceding and 1 following) as n from t": "bigint",
