@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS
+from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 
 if TYPE_CHECKING:
@@ -88,15 +89,24 @@ class _Footers:
         self._settings, self._converter = state.newHadoopConf(), parquet.ParquetToSparkSchemaConverter(state.conf())
 
     def described(self, listed: Listed) -> RowFile | None:
-        """Read the footer of a file; None where it is gone."""
+        """Read the footer of a file; None where it is gone. Raises IngestError where Spark cannot read the file."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        from sqlmesh_like.spark.jvm.spark_errors import first_line
+
         place = folder(listed.path)
         try:
             size = int(str(place.fs.info(place.path)["size"]))
         except FileNotFoundError:
             return None
         at = self._path(listed.path)
-        footer = self._read(self._settings, at)
-        schema = str(self._schema(self._footer(at, footer), self._converter).json())
+        try:
+            footer = self._read(self._settings, at)
+            schema = str(self._schema(self._footer(at, footer), self._converter).json())
+        except (Py4JJavaError, PySparkException) as error:
+            hint = "remove it, or write it again: complete before it is there, without types that Spark lacks (TIME)"
+            raise IngestError(f"{listed.path} is not read by Spark: {first_line(error)}", hint=hint) from error
         rows = sum(int(block.getRowCount()) for block in footer.getBlocks())
         return RowFile(listed, rows, size, schema)
 

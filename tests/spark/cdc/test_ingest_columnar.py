@@ -23,6 +23,7 @@ from sqlmesh_like.cdc.sources.row_files import RowFiles
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.cdc.stream.batch import BatchReport, ingest_batch
 from sqlmesh_like.cdc.stream.ingest_context import IngestContext
+from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
@@ -204,6 +205,20 @@ def test_a_clean_load_remembers_files_not_rows(spark: SparkSession, tmp_path: Pa
     both.take(both.land(columns_of([row(id) for id in range(5)]), TYPES))
     positions = {place for (place,) in both.lakes[0].rows("t", "_sml_position")}
     assert len(positions) == 1 and positions.pop().endswith("/0001.parquet|")
+
+
+def test_a_file_that_spark_cannot_read_is_named_and_nothing_is_ingested(spark: SparkSession, tmp_path: Path) -> None:
+    both = Both(spark, tmp_path)
+    good = both.land({"id": [1]}, {"id": pa.int32()})
+    timed = both.land({"id": [2], "at": [datetime.time(12)]}, {"id": pa.int32(), "at": pa.time64("us")})
+    half = both.land({"id": [3]}, {"id": pa.int32()})
+    path = Path(half[1].removeprefix("file:"))
+    path.write_bytes(path.read_bytes()[:-7])
+    for bad, why in ((timed, "TIME"), (half, "is not a Parquet file")):
+        with pytest.raises(IngestError, match=f"{Path(bad[1]).name} is not read by Spark: .*{why}"):
+            both.take(good, bad)
+    assert not Timeline(both.lakes[0].uri()).exists
+    assert both.take(good)[0].events == 1
 
 
 def test_rows_of_tables_that_nobody_declared_are_counted(spark: SparkSession, tmp_path: Path) -> None:
