@@ -26,6 +26,10 @@ _CORRUPT = "_sml_corrupt"
 _AS_THEY_ARE = {"int", "bigint", "double", "boolean"}
 """Types that the JSON parser reads exactly as `row_images` does, or not at all (float goes through a double)."""
 _LARGEST = "1.7976931348623157E308D"
+_MAY_HAVE_COMMA = """value rlike '"[-+.eE0-9]*([0-9][-+.eE]*,|,[-+.,eE]*[0-9])'"""
+"""Spark SQL: whether a text in an event may be a number with a comma, which the JSON parser leaves out of decimals."""
+_ESCAPED_SIGN = "\\u002"
+"""With which JSON may write a comma, among others."""
 
 
 def can_be_typed(shape: EventShape, *, partial: bool) -> bool:
@@ -87,6 +91,8 @@ def _value(field: SourceField, name: str) -> str:
 def unsure(shape: EventShape) -> str:
     """Spark SQL over `typed_rows` and the images: whether the event must be read again."""
     checks = ["not is_read"]
+    if any(member_type(field).startswith("decimal") for field in shape.fields):
+        checks += [_MAY_HAVE_COMMA, f"contains(value, {sql_literal(_ESCAPED_SIGN)})"]
     for name in IMAGES:
         for field in shape.fields:
             read, value = f"typed.{name}.{quoted_name(field.member)}", f"{name}.{quoted_name(field.name)}"
