@@ -13,6 +13,7 @@ Convert = Callable[[Column, DataType], Column]
 
 def has_map(type_: DataType) -> bool:
     """
+    >>> from pyspark.sql.types import StringType
     >>> has_map(ArrayType(MapType(StringType(), StringType()))), has_map(ArrayType(StringType()))
     (True, False)
     """
