@@ -273,7 +273,9 @@ def test_windows_over_ties_and_over_all_frames(
         window = f"{draw.choice(PARTITIONS)} order by {order} {direction} range between {frame}"
         items.append(f"{draw.choice(functions)} over ({window})")
     items += [f"{function} over (partition by y)" for function in _items(FRAMED) if "(" in function]
-    proven, failed = compare(spark, duck, items, "", "w")
+    # A plan is serialized by recursion: with all of these windows it overflows the stack of Java.
+    parts = [compare(spark, duck, items[at : at + 100], "", "w") for at in range(0, len(items), 100)]
+    proven, failed = map(sum, zip(*parts, strict=True))
     assert proven > len(items) * 0.8 and failed < proven / 10
 
 
