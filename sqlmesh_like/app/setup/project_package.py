@@ -13,6 +13,7 @@ import sys
 import tarfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from io import BytesIO
 from pathlib import Path
@@ -114,16 +115,17 @@ def _project_files(project: ParsedProject) -> Iterator[Path]:
     """Yield the files of a project but for what commands wrote, and events that are there to be ingested."""
     outputs = {project.root / name for name in (project.target_path, *project.clean_targets)}
     outputs -= {project.root / project.packages_path}
-    events = [each.ingest.files for each in project.sources if each.ingest and each.ingest.files]
-    left_out = outputs | {project.root / glob.split("*")[0].rpartition("/")[0] for glob in events} - {project.root}
+    events = [str(project.root / each.ingest.files) for each in project.sources if each.ingest and each.ingest.files]
     for folder, below, names in os.walk(project.root):
         here = Path(folder)
         below[:] = [
             name
             for name in sorted(below)
-            if not name.startswith(".") and name not in _NEVER_PACKAGED and here / name not in left_out
+            if not name.startswith(".") and name not in _NEVER_PACKAGED and here / name not in outputs
         ]
-        yield from (here / name for name in names if not name.startswith(".") and (here / name).is_file())
+        for file in (here / name for name in names if not name.startswith(".")):
+            if file.is_file() and not any(fnmatch(str(file), glob) for glob in events):
+                yield file
 
 
 def _installed_libraries() -> tuple[Distribution, ...]:

@@ -25,6 +25,7 @@ FILES = {
     ", tables: [{name: orders, columns: [{name: id, data_type: int}], unique_key: id}]}]\n",
     "models/seen.sql": "select id from {{ source('shop', 'orders') }}",
     "landing/1.jsonl": "{}",
+    "landing/rates.csv": "rate",
     "scratch/notes.txt": "none",
     "target/old.json": "{}",
     "dbt_packages/kit/macros/m.sql": "{% macro m() %}1{% endmacro %}",
@@ -33,6 +34,14 @@ FILES = {
     "sub/.hidden/x": "x",
     "sub/readme.md": "text",
     "sub/__pycache__/x.pyc": "x",
+}
+LEFT_OUT = {
+    "landing/1.jsonl",
+    "scratch/notes.txt",
+    "target/old.json",
+    ".env",
+    "sub/.hidden/x",
+    "sub/__pycache__/x.pyc",
 }
 
 
@@ -73,13 +82,7 @@ def test_a_package_has_the_project_without_what_commands_wrote_secrets_and_event
         "run_sml.py",
         "submit.sh",
         "cache/jars/hudi-1.jar",
-        *(
-            f"project/{name}"
-            for name in FILES
-            if name.split("/")[0] not in (".env", "landing", "scratch", "target")
-            and "/." not in name
-            and "__" not in name
-        ),
+        *(f"project/{name}" for name in FILES if name not in LEFT_OUT),
     }
     assert {"site-packages/click/core.py", "site-packages/sqlmesh_like/cli/app.py"} <= libraries
     assert "site-packages/sqlmesh_like/cdc/sources/database/EventSpool.java" in libraries
