@@ -120,7 +120,7 @@ def _project_files(project: ParsedProject) -> Iterator[Path]:
         here = Path(folder)
         below[:] = [
             name
-            for name in sorted(below)
+            for name in below
             if not name.startswith(".") and name not in _NEVER_PACKAGED and here / name not in outputs
         ]
         for file in (here / name for name in names if not name.startswith(".")):

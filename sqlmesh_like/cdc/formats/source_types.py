@@ -209,8 +209,8 @@ def decoder(field: SourceField, text: str, exact: str) -> str:
     'try_cast(t.id as int)'
     >>> decoder(SourceField("id", "bigint", Encoding.BASE64), "t.id", "x.id")
     'cast(null as bigint)'
-    >>> decoder(SourceField("p", "decimal(10,2)"), "t.p", "x.p")[:20]
-    'if(not contains(t.p,'
+    >>> [decoder(SourceField("p", "decimal(10,2)"), text, "x.p")[:20] for text in ("t.p", "x.p")]
+    ['if(not contains(t.p,', 'if(x.p = try_cast(x.']
     """
     value = _decoder(field, text, exact)
     is_local = None if field.time_zone is None else _is_local(field, text)
@@ -326,9 +326,11 @@ def _cast(expression: str, kind: str, to_type: str) -> str:
 
 def _plain(spark_type: str, text: str, exact: str) -> str:
     if decimal_parts(spark_type):
-        # Spark's JSON takes a comma in a text for one between thousands: the `1,5` of some countries would be 15.
-        is_exact = f"not contains({text}, ',') and {exact} = try_cast({exact} as {spark_type})"
-        return f"if({is_exact}, try_cast({exact} as {spark_type}), null)"
+        is_exact = f"{exact} = try_cast({exact} as {spark_type})"
+        # Spark's JSON takes a comma in a text for one between thousands: the `1,5` of some countries would be 15. Where
+        # there is no text any more, `typed_parse.unsure` has looked for commas.
+        is_sure = is_exact if text == exact else f"not contains({text}, ',') and {is_exact}"
+        return f"if({is_sure}, try_cast({exact} as {spark_type}), null)"
     match spark_type:
         case "string":
             return text

@@ -31,7 +31,7 @@ def make_empty_table(place: SourcePaths, table: SourceTable) -> bool:
     if not table.columns or any(column.type is None for column in table.columns):
         return False
     try:
-        if without_remains(uri).frontier is not None or Timeline(uri).exists:
+        if Timeline(uri).exists or without_remains(uri).frontier is not None:
             return False
         layout = evolve_schema(table, ingest, (), ()).layout
         if ingest.primary_key and not layout.has_key:

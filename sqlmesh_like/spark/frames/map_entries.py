@@ -29,37 +29,31 @@ def has_map(type_: DataType) -> bool:
 
 def as_entries(column: Column, type_: DataType) -> Column:
     """The column of this type with its maps, those within other values too, as sorted lists of (key, value)."""
-    match type_:
-        case MapType():
-            entries = F.map_entries(column)
-            if has_map(type_.valueType):
-                entries = F.transform(entries, lambda entry: F.struct(entry.key, _value(entry, type_, as_entries)))
-            return F.array_sort(entries)
-        case ArrayType() if has_map(type_):
-            return F.transform(column, lambda item: as_entries(item, type_.elementType))
-        case StructType() if has_map(type_):
-            return _struct(column, type_, as_entries)
-    return column
+    if isinstance(type_, MapType):
+        return F.array_sort(_with_values(F.map_entries(column), type_, as_entries))
+    return _within(column, type_, as_entries)
 
 
 def as_maps(column: Column, type_: DataType) -> Column:
     """The inverse of `as_entries`; `type_` is the type before it."""
+    if isinstance(type_, MapType):
+        return F.map_from_entries(_with_values(column, type_, as_maps))
+    return _within(column, type_, as_maps)
+
+
+def _with_values(entries: Column, type_: MapType, convert: Convert) -> Column:
+    """The entries of a map with their values converted, if these have maps in them."""
+    if not has_map(type_.valueType):
+        return entries
+    return F.transform(entries, lambda entry: F.struct(entry.key, convert(entry.value, type_.valueType).alias("value")))
+
+
+def _within(column: Column, type_: DataType, convert: Convert) -> Column:
+    """A list or struct with its items converted, if there are maps in them; any other column as it is."""
     match type_:
-        case MapType():
-            if has_map(type_.valueType):
-                column = F.transform(column, lambda entry: F.struct(entry.key, _value(entry, type_, as_maps)))
-            return F.map_from_entries(column)
         case ArrayType() if has_map(type_):
-            return F.transform(column, lambda item: as_maps(item, type_.elementType))
+            return F.transform(column, lambda item: convert(item, type_.elementType))
         case StructType() if has_map(type_):
-            return _struct(column, type_, as_maps)
+            fields = [convert(column[field.name], field.dataType).alias(field.name) for field in type_.fields]
+            return F.when(column.isNotNull(), F.struct(*fields))
     return column
-
-
-def _value(entry: Column, type_: MapType, convert: Convert) -> Column:
-    return convert(entry.value, type_.valueType).alias("value")
-
-
-def _struct(column: Column, type_: StructType, convert: Convert) -> Column:
-    fields = [convert(column[field.name], field.dataType).alias(field.name) for field in type_.fields]
-    return F.when(column.isNotNull(), F.struct(*fields))
