@@ -240,20 +240,23 @@ class BoundedSandbox(SandboxedEnvironment):
 
 @dataclass
 class _Watch:
-    """A thread that renders. `pauses`: the number of nested waits for a lake."""
+    """A thread that renders. `pauses`: the number of nested waits for a lake.
+
+    `memory`: that of the process when the watcher first looked, a moment after the start; most templates end before.
+    """
 
     thread: int
     clock: int | None
     is_main: bool
     started: float = 0.0
-    memory: int = 0
+    memory: int | None = None
     pauses: int = 0
     is_stopped: bool = False
     reason: str = ""
     previous: object = field(default=None, repr=False)
 
     def begin(self) -> None:
-        self.started, self.memory = self.seconds(), _memory()
+        self.started, self.memory = self.seconds(), None
 
     def seconds(self) -> float:
         return time.monotonic() if self.clock is None else time.clock_gettime(self.clock)
@@ -261,7 +264,10 @@ class _Watch:
     def excess(self) -> str:
         if self.seconds() - self.started > MAX_SECONDS:
             return f"it takes more than {MAX_SECONDS:.0f} seconds"
-        return "it takes too much memory" if _memory() - self.memory > MAX_GROWTH else ""
+        memory = _memory()
+        if self.memory is None:
+            self.memory = memory
+        return "it takes too much memory" if memory - self.memory > MAX_GROWTH else ""
 
 
 _watches: dict[int, _Watch] = {}

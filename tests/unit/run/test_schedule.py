@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import UTC, datetime
+from functools import cache
+from random import Random
 
 import pytest
 
@@ -121,3 +123,51 @@ def test_unit_tests_stand_before_their_models_whichever_are_selected() -> None:
     over = graph(a="", b="a", unit_b="b", unit_a="a")
     assert running_order(over, ["a", "b", "unit_a", "unit_b"]) == ["unit_a", "a", "unit_b", "b"]
     assert running_order(over, ["a", "unit_b"]) == ["unit_b", "a"]
+
+
+def test_what_is_skipped_names_what_failed_and_not_what_was_skipped_between() -> None:
+    _, results = run(CHAIN, a="error")
+    assert {results[name].message for name in ("b", "c", "test_a", "test_ab")} == {"because of a"}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_node_waits_for_what_it_reads_at_any_distance_and_for_the_tests_of_that(seed: int) -> None:
+    """Each need is named where it is met last, so that all of them follow; the rule itself is dbt's."""
+    chance = Random(seed)
+    names = [f"m{number:02}" for number in range(14)]
+    reads = {
+        name: chance.sample(names[:number], chance.randint(0, min(3, number))) for number, name in enumerate(names)
+    }
+    reads |= {f"test_{number}": chance.sample(names, chance.randint(0, 3)) for number in range(6)}
+    reads |= {f"unit_{name}": [name] for name in chance.sample(names, 3)}
+    over = graph(**{name: " ".join(each) for name, each in reads.items()})
+    selected = running_order(over, chance.sample(list(reads), chance.randint(1, len(reads))))
+    tests = [name for name in selected if _type(name) == "test" and reads[name]]
+    units = {name: reads[name] for name in selected if _type(name) == "unit_test"}
+    rule = {
+        name: set[str]()
+        if name in units
+        else over.ancestors(name).intersection(selected)
+        | {test for test in tests if {*reads[test]} <= over.ancestors(name) and _type(name) == "model"}
+        | {unit for unit, models in units.items() if name in models}
+        for name in selected
+    }
+    needs = needs_of(over, selected)
+    assert _all_needs(needs) == _all_needs(rule)
+    assert sum(map(len, needs.values())) <= sum(map(len, rule.values()))
+
+
+def _all_needs(needs: Mapping[str, Set[str]]) -> dict[str, frozenset[str]]:
+    """Those of the needs, too."""
+
+    @cache
+    def of(name: str) -> frozenset[str]:
+        return frozenset(needs[name]).union(*map(of, needs[name]))
+
+    return {name: of(name) for name in needs}
+
+
+def test_many_nodes_in_a_row_are_skipped_with_the_first() -> None:
+    chain = graph(**{f"m{number:04}": f"m{number - 1:04}" if number else "" for number in range(2_000)})
+    _, results = run(chain, m0000="error")
+    assert sum(result.status == "skipped" for result in results.values()) == 1_999
