@@ -6,7 +6,7 @@ that this run builds is read by its children as this run left it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -64,7 +64,8 @@ class RunPolicy:
 @dataclass
 class Executor:
     """One run of selected nodes. `seeds` holds the selected seeds' rows by unique id, `units` runs the selected unit
-    tests, `publisher` sends tables to the destinations in their models' config.
+    tests, `publisher` sends tables to the destinations in their models' config. `claim` takes the table's own lock
+    before work on it, and says whether it did just now: then others could write the table until now.
     """
 
     planner: Planner
@@ -76,6 +77,7 @@ class Executor:
     units: UnitWork | None = None
     hooks: Hooks | None = None
     publisher: Publisher | None = None
+    claim: Callable[[str], bool] = lambda _uri: False
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
@@ -184,6 +186,9 @@ class Executor:
         state = planner.catalog.state(seed.unique_id)
         if is_loaded(table, state) and not planner.full_refresh:
             return SeedResult(seed, "no-op", "nothing changed", watch.started, watch.seconds)
+        if self.claim(state.uri):
+            planner.catalog.history.renew(state.uri)
+            return self._load(table, watch)
         self._hook(seed.unique_id, "pre_hook")
         self.engine.load(table, state, planner.now)
         planner.catalog.history.renew(state.uri)
@@ -205,6 +210,9 @@ class Executor:
             planned.require_allowed()
         if planned.strategy == "no_op":
             return _BuiltModel("no-op", "nothing changed", "no_op")
+        if self.claim(planned.target.uri):
+            self.planner.catalog.history.renew(planned.target.uri)
+            return self._build(model, pinned)
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
         applied = self._apply_plan(planned)

@@ -14,6 +14,7 @@ from sqlmesh_like.errors import MachineError, RetryableError
 from sqlmesh_like.fault_points import COMMIT_POINTS
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
 from sqlmesh_like.hudi.stores.store_client import client_of
+from sqlmesh_like.hudi.stores.table_lease import TableLease
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
 from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.store_commit import StoreCommit, open_store_commit
@@ -220,7 +221,7 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         asked = proxy.requests
         asked.clear()
         assert main(["run", "--select", "customer"]) == 0
-        assert len(asked) <= 57, "of which the commit needs 16"
+        assert len(asked) <= 58, "of which the commit needs 16, and the table's own lock 4"
         assert main(["run"]) == 0
         asked.clear()
         tables = len(MODELS) + 2
@@ -228,7 +229,24 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         proxy.together = threading.Barrier(tables, timeout=60)
         assert main(["run"]) == 0
         assert len(proxy.listings) == 2 * tables, "of each table before and after the locks are taken"
-        assert len(asked) == 2 * tables + 3 * len(MODELS) + 8, "one of them for environments"
+        assert len(asked) == 2 * tables + 8, "one of them for environments, and none for the locks of single tables"
+
+
+@pytest.mark.fault("a writer of Hudi with its own lock provider, while a model is to be written", ends="refuses")
+def test_a_table_that_another_writer_has_locked_is_left_alone_and_the_others_are_built(
+    shop: StoreShop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, other = shop.stored(DAILY), TableLease(shop.table(DAILY), "spark-7", 600)
+    assert other.take() is None
+    assert main(["run"]) == 1
+    assert "another writer holds the lock of" in capsys.readouterr().out
+    results = json.loads((shop.root / "target" / "run_results.json").read_text())["results"]
+    ended = {each["unique_id"]: each["status"] for each in results}
+    assert [name for name, status in ended.items() if status == "error"] == [DAILY]
+    assert shop.stored(DAILY) == before
+    threading.Timer(2, other.release).start()
+    assert main(["run", "--lock-timeout", "300"]) == 0, "it waits for the other's commit"
+    require_right(shop)
 
 
 @parametrize("point", suite=["rollback.marked", "rollback.in_flight"], release=["hudi.removal.files", None])

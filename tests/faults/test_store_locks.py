@@ -30,7 +30,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import MachineError, NewerVersionError, RetryableError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores import conditional_file
-from sqlmesh_like.hudi.stores.commit_guard import guarded_commit, guarding
+from sqlmesh_like.hudi.stores.commit_guard import claim_table, guarded_commit, guarding
 from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease, lock_uri
 from sqlmesh_like.project.nodes import Target
@@ -195,6 +195,35 @@ def test_a_stale_holder_does_not_commit_after_another_has_taken_over(lake: Loade
     assert log == ["before"]
     assert (lock_file(lake)["owner"], lock_file(lake)["expired"]) == ("next", False), "what it no longer has it leaves"
     next_one.release()
+
+
+def test_a_run_takes_a_tables_own_lock_where_it_writes_and_waits_for_another_writer(lake: Loaded) -> None:
+    other = TableLease(table(lake), "spark-7", 600)
+    waiting = lake_at(lake.target.warehouse, lake.target.store, lock_timeout=300)
+    assert not claim_table(table(lake)), "no call has locks"
+    with lake_lock(waiting, "run", writes(lake), claims=True):
+        assert other.take() is None, "the run has written nothing yet"
+        threading.Timer(1, other.release).start()
+        assert claim_table(table(lake)), "what it knew of the table is to be read again"
+        assert lock_file(lake)["expired"] is False
+        assert not claim_table(table(lake)), "it has the lock"
+        assert not claim_table(f"{lake.target.warehouse}/dws/other"), "none that it writes"
+        assert other.take() is not None
+    assert lock_file(lake)["expired"] is True
+    assert other.take() is None
+    with lake_lock(lake, "run", writes(lake), claims=True), pytest.raises(RetryableError) as refused:
+        claim_table(table(lake))
+    assert "nothing was written: another writer holds the lock of" in refused.value.message
+    assert lock_file(lake)["owner"] == "spark-7"
+
+
+def test_a_run_that_claims_tables_excludes_other_calls_from_its_beginning(lake: Loaded) -> None:
+    with lake_lock(lake, "run", writes(lake), claims=True):
+        with pytest.raises(RetryableError, match="sml run"), lake_lock(lake, "run", writes(lake)):
+            pass
+        log: list[str] = []
+        commit(lake, log)
+        assert log == ["committed"] and lock_file(lake)["expired"] is False, "a commit takes the lock where nobody has"
 
 
 def test_locks_that_are_renewed_are_not_taken_over_and_those_of_a_suspended_process_hold_on(lake: Loaded) -> None:

@@ -1,8 +1,9 @@
 """The locks of one call on an object store. Owns taking, renewing and losing them; `store_registry` keeps the record.
 
 The record of the warehouse keeps calls of `sml` apart; beside it each table that is written has Hudi's own lock file
-(`table_lease`), which writers of Spark, Flink or Hudi Streamer honour. A thread renews both. Whoever cannot is a stale
-holder, whose commits are refused (`commit_guard`).
+(`table_lease`), which writers of Spark, Flink or Hudi Streamer honour. A run takes that of a table once it has
+something to write there: most tables of most runs have not changed, and each lock costs three requests. A thread
+renews both. Whoever cannot is a stale holder, whose commits are refused (`commit_guard`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Event, RLock, Thread
-from time import monotonic
+from time import monotonic, sleep
 
 from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, Locks
 from sqlmesh_like.app.lakes.store_registry import StoreRegistry
@@ -26,6 +27,8 @@ from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.secrets import scrub_text
 
 _log = logging.getLogger("sqlmesh_like.locks")
+WAIT_HINT = "wait until it ends, then run again; or have a call wait: --lock-timeout SECONDS"
+_POLL_SECONDS = 1.0
 _RENEWALS = 6
 """How many times a lock is renewed in the time for which it holds."""
 _MOST_SKEW, _MOST_SILENCE = 0.15, 0.5
@@ -35,13 +38,19 @@ counts as lost: together with the last attempt less than the whole."""
 
 @dataclass
 class CallLocks:
-    """A guard of commits (`commit_guard.Guard`). `owner`: the call's id; `seconds`: for how long a lock holds."""
+    """A guard of commits (`commit_guard.Guard`). `owner`: the call's id; `seconds`: for how long a lock holds.
+
+    `claims`: tables' own locks are taken one by one (`claim`), and not all before the call begins. `patience`: how many
+    seconds a claim waits for another writer.
+    """
 
     warehouse: str
     owner: str
     holder: Holder
     registry: StoreRegistry
     seconds: float
+    claims: bool = False
+    patience: float = 0.0
     _leases: dict[str, TableLease] = field(default_factory=dict)
     _taken_over: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _lost: str = ""
@@ -55,7 +64,7 @@ class CallLocks:
             return conflict
         try:
             self._require_clock()
-            conflict = self._take_leases(written_tables(self.holder.locks))
+            conflict = None if self.claims else self._take_leases(written_tables(self.holder.locks))
         except BaseException:
             self._give_back()
             raise
@@ -112,6 +121,22 @@ class CallLocks:
             )
         if begun := self._taken_over.get(table):
             self._require_none_completed(table, begun)
+
+    def claim(self, uri: str) -> bool:
+        table = uri.rstrip("/")
+        if table not in written_tables(self.holder.locks):
+            return False
+        end = monotonic() + self.patience
+        while True:
+            with self._lock:
+                if self._lost or table in self._leases:
+                    return False
+                conflict = self._take_leases([table])
+                if conflict is None:
+                    return table in self._leases  # none where there is no table yet
+            if (left := end - monotonic()) <= 0:
+                raise RetryableError(f"{scrub_text(table)}: nothing was written: {conflict.words}", hint=WAIT_HINT)
+            sleep(min(_POLL_SECONDS, left))
 
     def require_not_lost(self) -> None:
         """Raise RetryableError where it is known that the locks are lost, without asking the store."""

@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from filelock import Timeout
 
-from sqlmesh_like.app.lakes.call_locks import CallLocks
+from sqlmesh_like.app.lakes.call_locks import WAIT_HINT, CallLocks
 from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, LockRegistry, Locks, Slot
 from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.lakes.table_locks import is_of_lake
@@ -39,7 +39,6 @@ _POLL_SECONDS = 0.2
 _STORE_POLL_SECONDS = 1.0
 _ENDING_SECONDS = 30.0
 """Seconds to wait in any case for the JVM of a killed call: it ends when it notices."""
-_HINT = "wait until it ends, then run again; or have a call wait: --lock-timeout SECONDS"
 
 
 @dataclass(frozen=True)
@@ -64,25 +63,26 @@ class HeldLocks:
             try:
                 conflict = held.enter_context(self.take_also(more))
             except OSError as error:  # a full disk, or a timeout where another call is suspended as it takes locks
-                raise RetryableError(f"locks of {self.warehouse} cannot be taken: {error}", hint=_HINT) from error
+                raise RetryableError(f"locks of {self.warehouse} cannot be taken: {error}", hint=WAIT_HINT) from error
             if conflict is not None:
-                raise RetryableError(describe_conflict(conflict, self.warehouse), hint=_HINT)
+                raise RetryableError(describe_conflict(conflict, self.warehouse), hint=WAIT_HINT)
             yield
 
 
 @contextmanager
-def lake_lock(loaded: Loaded, command: str, locks: Locks) -> Iterator[HeldLocks]:
+def lake_lock(loaded: Loaded, command: str, locks: Locks, *, claims: bool = False) -> Iterator[HeldLocks]:
     """Hold the locks of a writing command (`table_locks`): two writers of a table would overwrite each other's commits.
 
     Waits up to `--lock-timeout` seconds for other processes, then raises RetryableError, which names one and what both
     want; raises MachineError where the warehouse cannot be written, or its store cannot keep two writers apart, unless
-    the target has `store: {single_writer: true}`.
+    the target has `store: {single_writer: true}`. `claims`: on a store the call takes Hudi's own lock of a table where
+    it has something to write there (`commit_guard.claim_table`), and reads the table again.
     """
     warehouse = loaded.target.warehouse
     started = datetime.now(UTC).isoformat(" ", "seconds")
     holder = Holder(command, os.getpid(), socket.gethostname(), started, locks, process_mark())
     if not is_local(warehouse):
-        with _store_lock(loaded, holder) as held:
+        with _store_lock(loaded, holder, claims=claims) as held:
             yield held
         return
     registry = LockRegistry(_lock_folder(warehouse))
@@ -107,7 +107,7 @@ def known_holders(loaded: Loaded) -> tuple[Holder, ...]:
 
 
 @contextmanager
-def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
+def _store_lock(loaded: Loaded, holder: Holder, *, claims: bool) -> Iterator[HeldLocks]:
     warehouse, settings = loaded.target.warehouse, loaded.target.store
     folder(warehouse)  # whether anything here can read it comes first
     if settings.single_writer:
@@ -116,7 +116,8 @@ def _store_lock(loaded: Loaded, holder: Holder) -> Iterator[HeldLocks]:
     require_lockable(warehouse)
     require_conditional_writes(lock_folder(warehouse))
     seconds = settings.lease_seconds
-    locks = CallLocks(warehouse, str(uuid4()), holder, StoreRegistry(warehouse, seconds), seconds)
+    registry, patience = StoreRegistry(warehouse, seconds), float(loaded.invocation.lock_timeout)
+    locks = CallLocks(warehouse, str(uuid4()), holder, registry, seconds, claims, patience)
     _wait_for_locks(loaded, lambda: locks.take() or locks)
     loaded.reporter.phase("working")
     locks.start()
@@ -141,7 +142,7 @@ def _wait_for_locks(loaded: Loaded, take: Callable[[], _Taken | Conflict]) -> _T
         is_ending = taken.holder is not None and taken.holder.is_ending
         left = began + max(seconds, _ENDING_SECONDS if is_ending else 0) - time.monotonic()
         if left <= 0:
-            raise RetryableError(describe_conflict(taken, warehouse), hint=_HINT)
+            raise RetryableError(describe_conflict(taken, warehouse), hint=WAIT_HINT)
         if not is_told:
             loaded.reporter.phase(f"waiting for the locks of {warehouse}")
             loaded.reporter.notify(f"waiting up to {left:.0f} seconds: {describe_conflict(taken, warehouse)}")
@@ -154,7 +155,7 @@ def _take_slot(registry: LockRegistry, holder: Holder, warehouse: str) -> Slot |
         return registry.take(holder)
     except Timeout:
         message = f"another call has been taking locks of {warehouse} for seconds: it may be suspended"
-        raise RetryableError(message, hint=_HINT) from None
+        raise RetryableError(message, hint=WAIT_HINT) from None
     except OSError as error:
         raise _not_writable(warehouse, error) from error
 

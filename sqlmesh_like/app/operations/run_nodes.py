@@ -33,6 +33,7 @@ from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.artifacts.files import require_writable
 from sqlmesh_like.errors import MachineError, NodeError, SqlError
+from sqlmesh_like.hudi.stores.commit_guard import claim_table
 from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
@@ -217,7 +218,9 @@ def _executor(
     pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
     policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error)
     planner = replace(lake.planner(now), advances=advances)
-    return Executor(planner, loaded.graph, lake.engine, listener, policy, seeds, units, broken=broken)
+    return Executor(
+        planner, loaded.graph, lake.engine, listener, policy, seeds, units, claim=claim_table, broken=broken
+    )
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
@@ -260,4 +263,4 @@ def _lock(
     if command == "test" and not stores and executor.hooks is None:
         return nullcontext(HeldLocks(loaded.target.warehouse))
     locks = run_locks(lake, selected, publisher, has_hooks=executor.hooks is not None)
-    return lake_lock(loaded, command, locks)
+    return lake_lock(loaded, command, locks, claims=True)

@@ -25,6 +25,13 @@ class Guard(Protocol):
         """Renew the locks of a table before a commit. Raises RetryableError where they are lost."""
         ...
 
+    def claim(self, uri: str) -> bool:
+        """Take the own lock of a table that the call will write, if it has not got it yet: whether it was taken now.
+
+        Raises RetryableError where another writer has it.
+        """
+        ...
+
     def on_loss(self, stop: Callable[[], None]) -> Callable[[], None]:
         """Have `stop` called when the locks are lost; return what ends that."""
         ...
@@ -63,6 +70,16 @@ def guarding(guard: Guard) -> Iterator[None]:
         yield
     finally:
         _guards().remove(guard)
+
+
+def claim_table(uri: str) -> bool:
+    """Before work for a commit: whether this process has taken the table's own lock just now, so that what it knows of
+    the table has to be read again.
+
+    Raises RetryableError where another writer has it.
+    """
+    guard = _guards().of(uri)
+    return guard is not None and guard.claim(uri)
 
 
 def require_locks(uri: str) -> None:

@@ -213,3 +213,30 @@ def test_a_result_tells_the_work_of_its_commit() -> None:
     (idle,) = executor.run(["model.p.a"]).results
     assert (response(idle)["bytes_written"], response(idle)["strategy"]) == (0, "no_op")
     assert "spark_jobs" not in response(idle)
+
+
+def test_a_model_with_something_to_write_is_planned_again_once_its_table_is_claimed() -> None:
+    """Until then others may write it: here another call does what this one was about to."""
+    lake, engine = _Lake(), _Engine(_Lake())
+    executor = _executor(lake, engine, 1, a="t", b="t")
+    _run(executor)
+    lake.tables[SOURCE].append(None)
+    claimed: list[str] = []
+
+    def claim(uri: str) -> bool:
+        if uri in claimed:
+            return False
+        claimed.append(uri)
+        if uri == "model.p.a":
+            other = _executor(lake, _Engine(lake), 1, a="t")
+            _run(other)
+        return True
+
+    engine.lake = lake
+    executor = _executor(lake, engine, 1, a="t", b="t")
+    executor.claim = claim
+    engine.plans.clear()
+    outcome = _run(executor)
+    assert {name: result.status for name, result in outcome.items()} == {"a": "no-op", "b": "success"}
+    assert (claimed, list(engine.plans)) == (["model.p.a", "model.p.b"], ["b"])
+    assert _run(executor) and claimed == ["model.p.a", "model.p.b"], "what has not changed is not claimed"
