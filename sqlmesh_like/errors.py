@@ -195,3 +195,13 @@ def with_article(noun: str) -> str:
     ('a date', 'an int')
     """
     return f"{'an' if noun[:1] in 'aeio' else 'a'} {noun}"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what another library says, with single spaces; the error's name where it says nothing.
+
+    >>> first_line(ValueError("no  such\ttable\nLINE 1: ...")), first_line(KeyError())
+    ('no such table', 'KeyError')
+    """
+    lines = str(error).strip().splitlines()
+    return " ".join(lines[0].split()) if lines else type(error).__name__

@@ -80,3 +80,8 @@ def _concat(parts: Sequence[exp.Expr]) -> exp.Expr:
     for part in parts[1:]:
         result = exp.DPipe(this=result, expression=part, safe=True)
     return result
+
+
+def weight_of(sign: int) -> exp.Expr:
+    """The weight of rows that enter (1) or leave (-1), as an item."""
+    return exp.alias_(exp.cast(exp.Literal.number(sign), "bigint", dialect="spark"), WEIGHT, quoted=True)

@@ -24,7 +24,7 @@ from sqlmesh_like.delta.affected_keys import key_columns
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.delta.frozen import FrozenPartitions
-from sqlmesh_like.delta.keys import column
+from sqlmesh_like.delta.keys import column, weight_of
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import (
     TARGET,
@@ -225,8 +225,8 @@ class Machine(Generic[Output]):
             if part
             else exp.select(*_columns(names, "t")).from_(_STORED_AS)
         )
-        old = old.select(_weight(-1))
-        new = exp.select(*_columns(names), _weight(1)).from_(exp.table_(FRESH, quoted=True))
+        old = old.select(weight_of(-1))
+        new = exp.select(*_columns(names), weight_of(1)).from_(exp.table_(FRESH, quoted=True))
         is_empty = self._create_proven(SIGNED, union_all([new, old]))
         return self._apply(None if is_empty else SIGNED)
 
@@ -395,10 +395,6 @@ def _matching(
 
 def _columns(names: Sequence[str], table: str | None = None) -> list[exp.Expr]:
     return [column(name, table) for name in names]
-
-
-def _weight(sign: int) -> exp.Expr:
-    return exp.alias_(exp.cast(exp.Literal.number(sign), "bigint", dialect="spark"), WEIGHT, quoted=True)
 
 
 def _number(value: object) -> int:

@@ -5,15 +5,13 @@ Its Content-Security-Policy forbids all requests, and all scripts except these, 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 from sqlmesh_like.docs.libraries import Library
+from sqlmesh_like.inline_html import policy_hash, read_asset
 
 _SCRIPTS = (
     "dom", "search", "selection", "sql", "groups", "layout", "drawing", "minimap", "gestures", "graph", "lineage",
@@ -24,12 +22,15 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 
 def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> str:
     """Return the site as HTML, deterministic for given content. Without libraries the page lists its graph."""
-    style, scripts = _asset("site.css"), "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    style, scripts = (
+        read_asset(__package__, "site.css"),
+        "\n".join(read_asset(__package__, f"{name}.js") for name in _SCRIPTS),
+    )
     script = f'(() => {{\n"use strict";\n{scripts}\n}})();\n'  # all in one function scope
     codes = [library.script for library in libraries]
-    hashes = " ".join(map(_hash, (*codes, script)))
+    hashes = " ".join(map(policy_hash, (*codes, script)))
     policy = (
-        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {hashes}; style-src {policy_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     # Content as JSON in which no HTML parser can find the end of its script element.
@@ -45,12 +46,4 @@ def site_page(content: Mapping[str, object], libraries: Sequence[Library]) -> st
         "script": script,
     }
     # In one pass: an inserted part may contain the placeholder of another one.
-    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], _asset("page.html"))
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return re.sub(r"@@(\w+)@@", lambda match: parts[match[1]], read_asset(__package__, "page.html"))

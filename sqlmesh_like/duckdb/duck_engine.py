@@ -6,7 +6,6 @@ passes. A target may request DuckDB's rows all the same (`on_unproven: warn`); s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -28,7 +27,7 @@ from sqlmesh_like.duckdb.duck_history import DuckHistory
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted, duck_type, spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
-from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.errors import Location, NodeError, first_line
 from sqlmesh_like.names import KEY, Column, Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.checks.contracts import refuse_unlike
@@ -157,7 +156,7 @@ class DuckEngine:
                 rows = tuple(cursor.fetchall())
                 names = [(row[0], row[1]) for row in cursor.execute(f"DESCRIBE {text}").fetchall()]
         except duckdb.Error as error:
-            raise NodeError(f"the query failed: {_first_line(error)}") from None
+            raise NodeError(f"the query failed: {first_line(error)}") from None
         except NotCheckable as error:
             raise NodeError(str(error), hint=_CHECK_THERE) from None
         is_plain = isinstance(tree, exp.Select) and tree.is_star
@@ -180,7 +179,7 @@ class DuckEngine:
                 self._warn(_doubt(NotCheckable(f"not checkable here: {why}")))
                 cursor.execute(self._to_duck_sql(tree))
         except (duckdb.Error, SqlglotError) as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", hint=_ASK_SPARK) from None
+            raise NodeError(f"DuckDB: {first_line(error)}", hint=_ASK_SPARK) from None
 
     def _change_if_proven(self, cursor: duckdb.DuckDBPyConnection, tree: exp.Expr) -> str | None:
         """Run a statement that checks its values as it computes them; return why it changed nothing, if it did not."""
@@ -222,7 +221,7 @@ class DuckEngine:
                 items = ", ".join(cast_item(name, types.get(name)) for name, _ in shown)
                 cursor.execute(f"CREATE OR REPLACE TABLE {_table_sql(model.table)} AS SELECT {items} FROM ({text})")
         except duckdb.Error as error:
-            raise NodeError(f"DuckDB: {_first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
+            raise NodeError(f"DuckDB: {first_line(error)}", location=Location(model.path), hint=_ASK_SPARK) from None
         proven = tuple(Column(name, types.get(name)) for name, _ in shown)
         self._schemas[model.table.schema.lower(), model.table.identifier.lower()] = proven
         self._check_key(model, cursor)
@@ -330,7 +329,3 @@ def _table_sql(name: TableName) -> str:
 def _count(cursor: duckdb.DuckDBPyConnection, query: str) -> int:
     row = cursor.execute(query).fetchone()
     return int(row[0]) if row else 0
-
-
-def _first_line(error: Exception) -> str:
-    return re.sub(r"\s+", " ", str(error).strip().splitlines()[0])

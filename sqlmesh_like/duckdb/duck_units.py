@@ -4,7 +4,6 @@ Spark's.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import UTC
 from typing import Literal
@@ -21,7 +20,7 @@ from sqlmesh_like.duckdb.duck_types import spark_name, without_zone
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.guards import add_guards, add_type_checks, guard_in
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, first_line
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.unit_cases import UnitCase
@@ -60,7 +59,7 @@ class DuckUnits:
             except duckdb.Error as error:
                 if reason := guard_in(str(error)):
                     raise NodeError(f"not checkable here: {reason}") from None
-                raise NodeError(f"this query fails: {_first_line(error)}") from None
+                raise NodeError(f"this query fails: {first_line(error)}") from None
 
     def run(self, case: UnitCase) -> Outcome:
         """Build the table from the given rows and apply the changes by the shipped program."""
@@ -93,7 +92,7 @@ def _try_case(case: UnitCase, basis: _Basis) -> Outcome:
         return Outcome(_NO_ROWS, unknown=str(error), is_by_value=True)
     except duckdb.Error as error:
         reason = guard_in(str(error))
-        return Outcome(_NO_ROWS, unknown=reason or f"DuckDB: {_first_line(error)}", is_by_value=reason is not None)
+        return Outcome(_NO_ROWS, unknown=reason or f"DuckDB: {first_line(error)}", is_by_value=reason is not None)
     finally:
         lake.close()
 
@@ -134,7 +133,3 @@ def _schema(case: UnitCase, lake: MemoryLake) -> Schema:
     proven = {column.name.lower(): column.type for column in case.compiled.facts.schema or ()}
     pairs = zip(lake.columns(), lake.types(), strict=True)
     return tuple(Column(name, proven.get(name.lower()) or spark_name(type_)) for name, type_ in pairs)
-
-
-def _first_line(error: Exception) -> str:
-    return re.sub(r"\s+", " ", str(error).strip().splitlines()[0])

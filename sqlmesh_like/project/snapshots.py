@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import Location, ProjectError
 from sqlmesh_like.project.reading.files import files_under, read_text, relative
+from sqlmesh_like.project.reading.values import texts_of
 
 _TAG = re.compile(r"\{%[-+]?\s*(?P<end>end)?snapshot\b\s*(?P<name>[^%\s]*)\s*[-+]?%\}")
 
@@ -88,7 +89,7 @@ def snapshot_config(values: Mapping[str, object], place: Location, name: str) ->
     strategy = values.get("strategy")
     if strategy not in ("timestamp", "check"):
         raise fail("it has no strategy" if strategy is None else f"unknown strategy {strategy!r}", "timestamp or check")
-    key = _texts(values.get("unique_key"))
+    key = texts_of(values.get("unique_key"))
     if not key:
         raise fail("it has no unique_key", "name the column, or a list of them, that identifies a row")
     updated_at = values.get("updated_at")
@@ -105,10 +106,6 @@ def snapshot_config(values: Mapping[str, object], place: Location, name: str) ->
     current = values.get("dbt_valid_to_current")
     return SnapshotConfig(
         str(strategy), key, str(updated_at) if updated_at else None,
-        None if columns == "all" or columns == ("all",) or not columns else _texts(columns),
+        None if columns == "all" or columns == ("all",) or not columns else texts_of(columns),
         str(deletes), str(current) if current else None, names,
     )  # fmt: skip
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()

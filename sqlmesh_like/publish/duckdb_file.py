@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from sqlmesh_like.duckdb.duck_connection import database
-from sqlmesh_like.errors import NodeError
+from sqlmesh_like.errors import NodeError, first_line
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.project.publishing import Destination
 from sqlmesh_like.publish.store import DELETED_COLUMN, KEY_COLUMN, STATE, Published, columns_from, foreign, overtaken
@@ -122,14 +122,10 @@ class DuckDBStore:
                 yield db
         except duckdb.IOException as error:
             hint = remedy(error, "sml publish") or "close what has the file open, then: sml publish"
-            raise NodeError(f"{self._name}: {_first_line(error)}", hint=hint) from None
+            raise NodeError(f"{self._name}: {first_line(error)}", hint=hint) from None
         except duckdb.Error as error:
-            message = f"{self._name}: DuckDB says: {_first_line(error)}"
+            message = f"{self._name}: DuckDB says: {first_line(error)}"
             raise NodeError(message, hint=remedy(error, "sml publish")) from None
         except OSError as error:
             message = f"{self._name}: {self._path}: {error.strerror}"
             raise NodeError(message, hint=remedy(error, "sml publish")) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:500]

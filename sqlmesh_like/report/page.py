@@ -6,15 +6,13 @@ the choice between light and dark.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from sqlmesh_like.inline_html import policy_hash, read_asset
 from sqlmesh_like.report.chart import Chart
 from sqlmesh_like.report.drawing import draw_svg
 from sqlmesh_like.report.text_summary import SHOWN_ROWS, accessible_text, format_value, summarize
@@ -46,12 +44,12 @@ class ReportHeading:
 
 def report_page(heading: ReportHeading, charts: Sequence[DrawnChart]) -> str:
     """Return the report as HTML, deterministic for given rows. Raises MachineError without the drawing library."""
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = read_asset(__package__, "report.css"), read_asset(__package__, "report.js")
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {policy_hash(script)}; style-src {policy_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html"))
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(read_asset(__package__, "page.html"))
     return template.render(
         policy=policy, heading=heading, style=Markup(style), script=Markup(script),
         charts=[_chart_context(number, each) for number, each in enumerate(charts, 1)],
@@ -86,11 +84,3 @@ def _numbers(chart: Chart, rows: Rows) -> list[tuple[str, str]]:
 
 def _is_number(rows: Rows, at: int) -> bool:
     return all(row[at] is None or isinstance(row[at], int | float) or hasattr(row[at], "as_tuple") for row in rows.rows)
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

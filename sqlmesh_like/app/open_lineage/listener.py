@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.open_lineage.configuration import find_client, unread_file
 from sqlmesh_like.app.reporter import Level, RunListener
+from sqlmesh_like.errors import first_line
 from sqlmesh_like.run.result import NodeResult, RenderedNode, RunResult
 from sqlmesh_like.secrets import scrub_text
 
@@ -77,7 +78,7 @@ class LineageListener:
             if event is not None:
                 self._client.emit(event)
         except Exception as error:  # noqa: BLE001 (transports raise any type of exception; none may fail the run)
-            self._lose(_first_line(error))
+            self._lose(first_line(error))
 
     def _close(self) -> None:
         """Wait for events that a transport sends in the background; without a limit it could wait forever."""
@@ -85,14 +86,10 @@ class LineageListener:
             if not self._client.close(timeout=_CLOSE_SECONDS):
                 self._lose(f"some were still waiting after {_CLOSE_SECONDS:.0f} seconds")
         except Exception as error:  # noqa: BLE001 (as above)
-            self._lose(_first_line(error))
+            self._lose(first_line(error))
 
     def _lose(self, why: str) -> None:
         """Warn of events that cannot be sent, once for a run."""
         if not self._is_lost:
             self._is_lost = True
             self.notify(f"warning: OpenLineage events are not sent any more: {scrub_text(why)}", "warn")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -10,6 +10,7 @@ from sqlmesh_like.app.loading.preflight import input_schemas
 from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.lint import Suspicion, lint
+from sqlmesh_like.project.reading.values import texts_of
 from sqlmesh_like.render.rendered import RenderedModel
 
 
@@ -38,11 +39,7 @@ def lint_models(loaded: Loaded, off: Collection[str] = ()) -> Linted:
         compiled = compiler.compile(model)
         if unique_id in chosen and model.python is None:
             schemas: dict[str, Schema | None] = {ref.unique_id: compiler.columns(ref) for ref in model.inputs}
-            left_out = frozenset({*off, *_texts(model.config.meta.get("lint_off"))})
+            left_out = frozenset({*off, *texts_of(model.config.meta.get("lint_off"))})
             warnings += lint(model, schemas, left_out, compiled.facts.schema)
             count += 1
     return Linted(count, tuple(warnings))
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()

@@ -34,10 +34,9 @@ from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.delta.edits.implied_conditions import is_implied, split_conditions
 from sqlmesh_like.delta.join_graph import JoinGraph, alias, flatten, is_flattened
-from sqlmesh_like.delta.keys import column, key
+from sqlmesh_like.delta.keys import column, key, weight_of
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan, split_relation
 from sqlmesh_like.delta.rows import from_item, rows, subquery, union_all, union_rows
-from sqlmesh_like.names import WEIGHT
 
 _EDITED = "_sml_edited."
 """What the ids of inputs that stand for edited nodes begin with; no node of a project has such an id."""
@@ -151,7 +150,7 @@ class _Comparison:
 
         def change(names: Collection[str]) -> exp.Query:
             shown = [column(each.name) for each in after.schema if each.name.lower() in names]
-            query = exp.select(*shown, key(), _sign(sign))
+            query = exp.select(*shown, key(), weight_of(sign))
             return query.from_(exp.alias_(subquery(union_rows(longer, added)), "x", table=True))
 
         return self._add_edited_node(after, change, (word,))
@@ -181,7 +180,7 @@ def _of_conditions(before: JoinGraph, after: JoinGraph) -> tuple[_Change, tuple[
         parts: list[exp.Query] = []
         for graph, others, sign in ((after, gone, 1), (before, added, -1)):
             shown = replace(graph, items=tuple(item for item in graph.items if item[0].lower() in names))
-            query = shown.select(leaf_items(shown, others), _sign(sign))
+            query = shown.select(leaf_items(shown, others), weight_of(sign))
             parts += [query.where(is_not_true(others), copy=False)] if others else []
         if parts:
             return union_all(parts)
@@ -214,10 +213,6 @@ def is_not_true(conditions: Sequence[exp.Expr]) -> exp.Expr:
     """Whether not all of these are true: also where one is NULL."""
     all_ = exp.and_(*[each.copy() for each in conditions], copy=False)
     return exp.Not(this=exp.Coalesce(this=exp.Paren(this=all_), expressions=[exp.false()]))
-
-
-def _sign(sign: int) -> exp.Expr:
-    return exp.alias_(exp.cast(exp.Literal.number(sign), "bigint", dialect="spark"), WEIGHT, quoted=True)
 
 
 def _with_leaves(relation: Relation, leaves: Mapping[int, Relation]) -> Relation:

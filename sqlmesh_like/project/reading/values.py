@@ -330,3 +330,12 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "tojson": json.dumps,
     "random": repeatable_random,
 }
+
+
+def texts_of(value: object) -> tuple[str, ...]:
+    """A text or a list of them, as YAML has either; none where nothing is given.
+
+    >>> texts_of("a"), texts_of(["a", 1]), texts_of(None)
+    (('a',), ('a', '1'), ())
+    """
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),) if value else ()
