@@ -30,9 +30,8 @@ EXCEPTIONS = {
     "cli/language_server/server.py": "the process's own streams",
     "project/reading/bounds.py": "/proc",
     "docs/libraries.py": "assets of this package",
-    "docs/site.py": "assets of this package",
+    "inline_html.py": "assets of this package",
     "render/macros.py": "assets of this package",
-    "report/page.py": "assets of this package",
     "app/loading/project_cache.py": "the user's cache, by file descriptors",
 }
 """Modules and folders that open files themselves, with the reason."""
