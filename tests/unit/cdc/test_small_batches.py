@@ -245,6 +245,16 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**row, **moments}.items() if value is not None}
 
 
+@pytest.mark.parametrize("ingest", [{}, {"partition_by": PartitionBy("name", None, "part")}, {"order_by": ("id",)}])
+def test_rows_that_are_gone_before_there_is_a_table_are_not_in_it(tmp_path: Path, ingest: dict[str, Any]) -> None:
+    lake = Lake(tmp_path, (declared(**ingest),))
+    report = lake.ingest(change("c", ONE), change("d", None, ONE), change("d", None, GONE))
+    assert (report.tables[0].upserts, report.tables[0].deletes) == (0, 2)
+    assert (lake.rows(), lake.commits()) == ([], 1)
+    lake.ingest(change("c", {**TWO, "id": 4}))
+    assert ([row["id"] for row in lake.rows()], lake.commits(), lake.reasons) == ([4], 2, [])
+
+
 def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.ingest(change("c", {"id": 1, "v": 1}), change("c", {"id": 2, "v": 2}))
