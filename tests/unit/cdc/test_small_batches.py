@@ -339,6 +339,15 @@ def test_a_truncate_empties_what_came_before_it(tmp_path: Path, what: str) -> No
     assert lake.rows()[0] == {"id": 1, "v": 9}
 
 
+@pytest.mark.parametrize("ingest", [{}, {"order_by": ("id",)}, {"partition_by": PartitionBy("name", None, "part")}])
+def test_a_row_that_a_truncate_marks_as_deleted_has_its_last_values(tmp_path: Path, ingest: dict[str, Any]) -> None:
+    lake = Lake(tmp_path, (declared(deletes="soft", **ingest),))
+    lake.ingest(change("c", ONE), change("u", NEW, ONE), change("c", GONE), change("d", None, GONE), change("t"))
+    lake.ingest(change("c", TWO), change("u", {**TWO, "name": "last"}, TWO), change("t"))
+    assert [row["name"] for row in lake.rows()] == ["new", "last", "gone"]
+    assert (lake.commits(), lake.reasons) == (2, [])
+
+
 def test_a_truncate_of_one_of_several_tables_leaves_the_others(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(table=r"t_\d", origin="shard", primary_key=("shard", "id")),))
     lake.ingest(change("c", {"id": 1}, table="t_1"), change("c", {"id": 1}, table="t_2"))
