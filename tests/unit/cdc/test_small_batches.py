@@ -401,6 +401,29 @@ def test_values_that_events_leave_out_are_those_of_earlier_versions(tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize("batches", [1, 2, 3])
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_a_row_with_the_key_of_a_deleted_one_does_not_get_its_values(
+    tmp_path: Path, deletes: str, batches: int
+) -> None:
+    """PostgreSQL logs that row 2 has the key 1 now as a delete and an insert, without a large value of it."""
+    lake, unlogged = (
+        Lake(tmp_path, (declared(deletes=deletes),)),
+        {**TWO, "id": 1, "name": "__debezium_unavailable_value"},
+    )
+    changes = [
+        change("c", ONE),
+        change("c", TWO),
+        change("d", None, ONE),
+        change("d", None, TWO),
+        change("c", unlogged),
+    ]
+    for events in {1: [changes], 2: [changes[:2], changes[2:]], 3: [changes[:2], changes[2:4], changes[4:]]}[batches]:
+        report = lake.ingest(*events)
+    assert report.dead_letters == 1 and "no earlier version of the row is known" in str(report.first_dead_letter)
+    assert [row["name"] for row in lake.rows()] == (["ü", None] if deletes == "soft" else [])
+
+
 def test_partial_updates_need_no_spark(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(updates="partial", types={"v": "int", "w": "string"}),))
     lake.ingest(change("c", {"id": 1, "v": 1, "w": "a"}), change("c", {"id": 2, "v": 1, "w": "b"}))
