@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlmesh_like.cdc.formats.dms import OPS, ROW_OPS
 from sqlmesh_like.cdc.formats.message import op_of, whens
-from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice
+from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, EventShape, advice, clash_reason
 from sqlmesh_like.cdc.formats.source_types import (
     SourceField,
     decimal_parts,
@@ -31,6 +31,11 @@ RAW = "raw"
 FileSchema = Sequence[tuple[str, str]]
 """Names and Spark types of a file's columns."""
 
+_WITH_MICROSECONDS = (
+    "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", "
+    "'timestampNTZFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")"
+)
+"""Spark SQL of options for JSON: by default times within nested values lose digits behind the millisecond."""
 _YEARS = {
     "date": ("unix_date({0})", MIN_DAYS, MAX_DAYS),
     "timestamp": ("unix_micros({0})", MIN_MILLIS * 1000, MAX_MILLIS * 1000 + 999),
@@ -61,7 +66,7 @@ def row_text(column: str, kind: str) -> str:
     if kind == "binary":
         return f"base64({column})"
     if kind.startswith(("struct", "array", "map")):
-        return f"to_json({column})"
+        return f"to_json({column}, {_WITH_MICROSECONDS})"
     return f"cast({column} as string)"
 
 
@@ -97,6 +102,11 @@ def images(shape: EventShape, schema: FileSchema, columns: Schema, *, partial: b
     )
     whole = f"named_struct({row})"
     checks = [check for field in fields.values() if (check := _check(field, kinds))]
+    checks += [
+        f"if({RAW}.{quoted_name(member)} is not null, {clash_reason(shape, member)}, null)"
+        for member in shape.clashes
+        if member in kinds
+    ]
     bad = f"nullif(concat_ws('; ', {', '.join(checks)}), '')" if checks else "cast(null as string)"
     left_out = [sql_literal(column.name) for column in columns if column.name.lower() not in fields] if partial else []
     return {

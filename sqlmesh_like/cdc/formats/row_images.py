@@ -304,10 +304,14 @@ def _clash(shape: EventShape, name: str, member: str) -> str:
     rows = _from_json(shape.message, "MAP<STRING, STRING>") + (f".{quoted_name(name)}" if name else "")
     has_it = f"exists(map_entries({{}}), entry -> entry.key = {sql_literal(member)} and entry.value is not null)"
     is_there = f"exists({rows}, row -> {has_it.format('row')})" if shape.message.is_list else has_it.format(rows)
-    why = (
+    return f"if({is_there}, {clash_reason(shape, member)}, null)"
+
+
+def clash_reason(shape: EventShape, member: str) -> str:
+    """Spark SQL of why a row with a value under the name `member`, one of the clashes, cannot be ingested."""
+    return sql_literal(
         f"column {member}: another column of the row is {shape.column_of(member)} in the table, or differs in case only"
     )
-    return f"if({is_there}, {sql_literal(why)}, null)"
 
 
 def _but_available(shape: EventShape, text: str) -> str:

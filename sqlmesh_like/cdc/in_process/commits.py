@@ -98,7 +98,9 @@ def _create(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str], colu
     if reason or rows_without_commit(table.uri):
         raise UnsupportedRowsError(reason or "it has files and no commit")
     new = NewTable(table.uri, table.name, columns, table.partition_field, table.buckets, table.ordering)
-    new.write(_arrow(frame, file_schema(table_schema(new))).drop_columns([IS_DELETED]), metadata)
+    # Rows that are inserted and deleted before there is a table: its first commit inserts whatever it is given.
+    rows = _arrow(frame.where(f"not {IS_DELETED}"), file_schema(table_schema(new)))
+    new.write(rows.drop_columns([IS_DELETED]), metadata)
 
 
 def _arrow(frame: RowFrame, schema: pa.Schema) -> pa.Table:

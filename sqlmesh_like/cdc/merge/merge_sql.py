@@ -60,10 +60,11 @@ from sides"""
 def truncate_sql(
     layout: OdsLayout, position: str, *, origin: str | None, stored: Collection[str] | None, in_order: bool
 ) -> str:
-    """From `{{versions}}` and `{{stored}}`: a delete of every row that existed when the source's table was emptied.
+    """From `{{versions}}` and `{{stored}}`: deletes of all rows from before the source was emptied (grain: key).
 
-    Each is a version of its row at the log position of the truncate. `stored`: the table's current columns, None where
-    there is no table. `in_order`: the whole log has one order; otherwise only events of one partition are ordered.
+    Each is a version of its row at the log position of the truncate, with the values that the row had last. `stored`:
+    the table's current columns, None where there is no table. `in_order`: the whole log has one order; otherwise only
+    events of one partition are ordered.
     """
     at = sql_literal(position)
     of = (
@@ -71,20 +72,32 @@ def truncate_sql(
         if origin and layout.ingest.origin
         else ""
     )
-    orders = "".join(f", {name}" for name in layout.order_columns[:-1])
-    result = f"""
-select {KEY}, row, true as removed, false as lacks_before_position, {at} as {POSITION}{orders}, part, parts
-from {{versions}} where not removed and {POSITION} < {at}{of}"""
-    if stored is None:
-        return result
-    earlier = f"{POSITION} < {at}"
-    if not in_order:
-        earlier += f" or substring_index({POSITION}, '|', 2) != substring_index({at}, '|', 2)"
-    part = quoted_name(layout.partition_field) if layout.partition_field else "''"
-    return f"""{result}
-union all
-select {KEY}, row, true, false, {at}{orders}, {part}, array({part})
-from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earlier}){of}"""
+    orders = layout.order_columns[:-1]
+    named = "".join(f", {name}" for name in orders)
+    before = f"""
+  select {KEY}, row, 1 as turn, {POSITION}{named}, part, parts
+  from {{versions}} where {POSITION} < {at}{of}"""
+    if stored is not None:
+        earlier = f"{POSITION} < {at}"
+        if not in_order:
+            earlier += f" or substring_index({POSITION}, '|', 2) != substring_index({at}, '|', 2)"
+        part = quoted_name(layout.partition_field) if layout.partition_field else "''"
+        before += f"""
+  union all
+  select {KEY}, row, 0, {POSITION}{named}, {part}, array({part})
+  from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earlier}){of}"""
+    # Without an order a batch comes after what is stored, whatever the positions.
+    rank = f"struct({', '.join((*orders, 'turn', POSITION))})"
+    return f"""
+with before as ({before}
+), standing as (
+  select {KEY}, max_by(struct(row, part{named}), {rank}) as last,
+    array_distinct(flatten(collect_list(parts))) as parts
+  from before group by {KEY}
+)
+select {KEY}, last.row as row, true as removed, false as lacks_before_position, {at} as {POSITION},
+  {"".join(f"last.{name} as {name}, " for name in orders)}last.part as part, parts
+from standing"""
 
 
 def stood(layout: OdsLayout) -> str:

@@ -1,7 +1,8 @@
 """Values that an event does not contain because they had not changed. Owns finding them in earlier versions.
 
 PostgreSQL does not log TOASTed values that an update did not change; some tools send only changed columns. Such a
-value comes from, in this order: the before image, an earlier event of the batch, the table.
+value comes from, in this order: the before image, an earlier event of the batch, the table. A row that was deleted has
+none: another one may have its key now (PostgreSQL logs a changed key as a delete and an insert).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, union_frames
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, order_of
-from sqlmesh_like.cdc.schema.ods_layout import POSITION, OdsLayout
+from sqlmesh_like.cdc.schema.ods_layout import POSITION, SOFT_DELETED, OdsLayout
 from sqlmesh_like.names import KEY
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _GONE += (
     " (its key changed? set REPLICA IDENTITY FULL at the source, update the row there, then replay the dead letters)"
 )
 _LOST = ": the source did not log this value, and an earlier event of the row is a dead letter"
+_KNOWN = "cast(null as string)"
+_WHY = "_sml_why"
+"""Column of stored rows: why their values are not known, or NULL."""
 
 
 def with_unchanged_values(
@@ -89,7 +93,7 @@ def _joined_here(
     others = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] not in wanted])
     known = frame_query(_event_values_sql(columns, layout), events=own)
     if stored is not None:
-        known = union_frames([known, _stored_values(layout, columns, stored.selectExpr("*", "false as is_lost"))])
+        known = union_frames([known, _stored_values(layout, columns, stored.selectExpr("*", f"{_KNOWN} as {_WHY}"))])
     versions: dict[Value, list[tuple[Value, bool, Value, Sequence[Value]]]] = {}
     for fill_key, at, is_event, rank, *values in cast("RowFrame", known).rows:
         if fill_key in wanted:
@@ -116,21 +120,22 @@ def _event_values_sql(columns: Sequence[str], layout: OdsLayout) -> str:
 
 
 def _value(name: str, kind: str) -> str:
-    """Spark SQL of an event's value as a struct, NULL where it has none. `is_lost`: a bad event may have changed it."""
-    after, before = (f"struct({image}.{quoted_name(name)} as v, false as is_lost)" for image in ("row", "before"))
-    lost = f"struct(cast(null as {kind}) as v, true as is_lost)"
+    """Spark SQL of an event's value as a struct, NULL where it has none. `why` the value is not known, or NULL."""
+    after, before = (f"struct({image}.{quoted_name(name)} as v, {_KNOWN} as why)" for image in ("row", "before"))
+    lost, gone = (f"struct(cast(null as {kind}) as v, {sql_literal(why)} as why)" for why in (_LOST, _GONE))
     brings = f"kind = 'upsert' and not array_contains(missing, {sql_literal(name)})"
     known_value = f"when {brings} then {after} when before.{quoted_name(name)} is not null then {before}"
-    return f"case when reason is not null then {lost} {known_value} end"
+    return f"case when reason is not null then {lost} when kind = 'delete' then {gone} {known_value} end"
 
 
 def _with_letters(stored: DataFrame, letter_rows: DataFrame | None) -> DataFrame:
-    """Add `is_lost` to stored rows: whether a later event of their key is a dead letter."""
+    """Add `_WHY` to stored rows: set where a later event of their key is a dead letter."""
     if letter_rows is None:
-        return stored.selectExpr("*", "false as is_lost")
+        return stored.selectExpr("*", f"{_KNOWN} as {_WHY}")
     latest = letter_rows.where("row_key is not null").groupBy("row_key").agg({"place": "max"}).toDF("row_key", "letter")
     keyed = stored.join(latest, stored[KEY] == latest["row_key"], "left")
-    return keyed.selectExpr(*map(quoted_name, stored.columns), f"coalesce(letter > {POSITION}, false) as is_lost")
+    why = f"if(letter > {POSITION}, {sql_literal(_LOST)}, null) as {_WHY}"
+    return keyed.selectExpr(*map(quoted_name, stored.columns), why)
 
 
 def _stored_values(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> Frame:
@@ -140,9 +145,10 @@ def _stored_values(layout: OdsLayout, columns: Sequence[str], stored: Frame) -> 
     # Without an order the last run always wins, so stored rows come before every event.
     later = 1 if layout.order_columns else 0
     rank = f"struct({later} as known_later, {orders + ', ' if orders else ''}{POSITION} as position)"
+    why = f"if({SOFT_DELETED}, {sql_literal(_GONE)}, {_WHY})" if layout.ingest.deletes == "soft" else _WHY
     values = (
         f"struct(cast({quoted_name(name) if name.lower() in has else 'null'} as {types[name]}) as v, "
-        f"is_lost) as v{index}"
+        f"{why} as why) as v{index}"
         for index, name in enumerate(columns)
     )
     keyed = (f"{KEY} as fill_key", f"{POSITION} as position", "false as is_event", f"{rank} as fill_rank")
@@ -162,7 +168,7 @@ def _filled_columns(events: Frame, layout: OdsLayout, columns: Sequence[str]) ->
     fields = ", ".join(f"{sql_literal(c.name)}, {value(c.name)}" for c in layout.columns)
     row = f"named_struct({fields})"
     unknown = ", ".join(f"if({_is_unknown(name, index)}, {sql_literal(name)}, null)" for name, index in places.items())
-    is_lost = " or ".join(f"coalesce(v{index}.is_lost, false)" for index in places.values())
+    is_lost = " or ".join(f"coalesce(v{index}.why = {sql_literal(_LOST)}, false)" for index in places.values())
     gone = f"if({is_lost}, {sql_literal(_LOST)}, {sql_literal(_GONE)})"
     why = f"concat(nullif(concat_ws(', ', {unknown}), ''), {gone})"
     replaced = {
@@ -175,5 +181,5 @@ def _filled_columns(events: Frame, layout: OdsLayout, columns: Sequence[str]) ->
 
 def _is_unknown(name: str, index: int) -> str:
     # Where the table has the row but no value was found, its version is later, and this event loses to it anyway.
-    is_lost = f"coalesce(v{index}.is_lost, not is_stored)"
-    return f"array_contains(missing, {sql_literal(name)}) and {is_lost}"
+    is_known = f"if(v{index} is null, is_stored, v{index}.why is null)"
+    return f"array_contains(missing, {sql_literal(name)}) and not {is_known}"

@@ -1,8 +1,8 @@
 """CSV files of a batch, with rows of texts. Owns reading them as Spark frames.
 
 Every row gets an operation: in files of DMS that of its `Op`, `load` where its file has none, or a text that says how
-many values its record lacks. Values keep line breaks; what is NULL and what is an empty text, the source's `csv`
-settings say.
+many values its record lacks. Values keep line breaks, CRLF as LF where lines end so; what is NULL and what is an empty
+text, the source's `csv` settings say.
 Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
 """
 
@@ -19,7 +19,7 @@ from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
 from sqlmesh_like.cdc.formats.dms import OP
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import literal_frame
-from sqlmesh_like.cdc.sources.row_files import FILE_POSITION, LOG_COLUMNS, Listed, RowFile, RowFiles
+from sqlmesh_like.cdc.sources.row_files import FILE_POSITION, LOG_COLUMNS, Listed, RowFile, RowFiles, require_distinct
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.nodes import CsvFormat
@@ -31,6 +31,7 @@ ColumnsOf = Callable[[Listed], tuple[str, ...] | None]
 """The declared columns of the table of a file, in their order; None where no table is declared."""
 
 _CORRUPT, _BROKEN = "_sml_record", "not a record of this file's columns: "
+_UNCLOSED = "close its quotes, and write the file again under another name"
 _ABSENT = "\x01"
 """No value of any file: only with a text that never occurs does Spark tell an empty text from a missing one."""
 
@@ -51,21 +52,24 @@ def csv_row_files(
 
 
 def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
-    """The first record of a file; empty where it has none or is gone."""
+    """The first record of a file; empty where it has none or is gone. As Spark, it has no byte order mark in it."""
     place = folder(file.path)
     try:
         opened = fsspec.core.OpenFile(place.fs, place.path, "rt", "gzip" if file.path.endswith(".gz") else None,
-                                      "utf-8", "replace", "")  # fmt: skip
+                                      "utf-8-sig", "replace", "")  # fmt: skip
         with opened as text:
-            return next(csv.reader(text, delimiter=csv_format.delimiter), [])
+            return next(filter(None, csv.reader(text, delimiter=csv_format.delimiter)), [])  # without blank lines
     except FileNotFoundError:
         return []
+    except csv.Error as error:
+        raise IngestError(f"the first record of {file.path} cannot be read: {error}", hint=_UNCLOSED) from error
 
 
 def _names(
     file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None, operation: str
 ) -> tuple[str, ...]:
     if csv_format.header:
+        require_distinct(file.path, first)
         return tuple(first)
     if declared is None:
         return tuple(f"column_{number}" for number in range(len(first)))

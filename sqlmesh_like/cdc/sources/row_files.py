@@ -75,6 +75,23 @@ class RowFiles:
         return sum(file.bytes for file in self.files)
 
 
+def require_distinct(path: str, names: Sequence[str]) -> None:
+    """Raise IngestError where two columns of a file have one name for Spark, which compares them without case.
+
+    >>> require_distinct("a.csv", ["id", "name"])
+    >>> require_distinct("a.csv", ["id", "Name", "name"])
+    Traceback (most recent call last):
+    sqlmesh_like.errors.IngestError: a.csv has the column 'name' twice: names are compared without case
+      rename one of them, and write the file again under another name
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            hint = "rename one of them, and write the file again under another name"
+            raise IngestError(f"{path} has the column {name!r} twice: names are compared without case", hint=hint)
+        seen.add(name.lower())
+
+
 class _Footers:
     """Reads the footers of files without a Spark job: to infer schemas, Spark would start one for each file."""
 
@@ -105,7 +122,10 @@ class _Footers:
             footer = self._read(self._settings, at)
             schema = str(self._schema(self._footer(at, footer), self._converter).json())
         except (Py4JJavaError, PySparkException) as error:
-            hint = "remove it, or write it again: complete before it is there, without types that Spark lacks (TIME)"
+            lacking = "TIME, timestamps in nanoseconds, decimals of more than 38 digits"
+            hint = (
+                f"remove it, or write it again: complete before it is there, without types that Spark lacks ({lacking})"
+            )
             raise IngestError(f"{listed.path} is not read by Spark: {first_line(error)}", hint=hint) from error
         rows = sum(int(block.getRowCount()) for block in footer.getBlocks())
         return RowFile(listed, rows, size, schema)
@@ -119,6 +139,7 @@ def row_files(spark: SparkSession, listed: Sequence[Listed]) -> list[RowFiles]:
     groups: defaultdict[tuple[str | None, str | None, str], list[RowFile]] = defaultdict(list)
     for file in result:
         if file is not None:
+            require_distinct(file.listed.path, [field["name"] for field in json.loads(file.schema)["fields"]])
             groups[file.listed.database, file.listed.table, file.schema].append(file)
     return [_read_row_files(spark, files) for files in groups.values()]
 

@@ -38,6 +38,13 @@ def test_wider_types_are_cast_and_others_read_as_texts() -> None:
     assert sql["unreadable"].count("cannot read") == 1
 
 
+def test_a_value_for_whose_name_the_table_has_no_column_is_not_lost() -> None:
+    schema = (("id", "int"), ("a-b", "int"), ("a b", "int"))
+    shape = shape_of(MESSAGE_STYLES[ROW], [SourceField(name, kind) for name, kind in schema], ())
+    sql = columnar.images(shape, schema, (Column("id", "int"), Column("a_b", "int")), partial=False)
+    assert "if(raw.`a b` is not null, 'column a b: another column of the row is a_b in the table" in sql["unreadable"]
+
+
 def test_a_load_file_has_one_kind_of_row() -> None:
     assert columnar.envelope(SCHEMA, "Op")["kind"] == "'upsert'"
     assert "raw.Op" in columnar.envelope((("Op", "string"), *SCHEMA), "Op")["kind"]

@@ -9,9 +9,11 @@ import pytest
 
 from sqlmesh_like.cdc.decode.events import events_of
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
-from sqlmesh_like.errors import ProjectError
-from sqlmesh_like.project.nodes import IngestSource
-from tests.unit.cdc.test_small_batches import ONE, TWO, Lake, declared
+from sqlmesh_like.cdc.sources.csv_files import csv_row_files
+from sqlmesh_like.cdc.sources.row_files import Listed
+from sqlmesh_like.errors import IngestError, ProjectError
+from sqlmesh_like.project.nodes import CsvFormat, IngestSource
+from tests.unit.cdc.test_small_batches import ONE, TWO, Lake, declared, spark
 
 TYPES = {"id": "bigint", "name": "string", "price": "decimal(9,2)"}
 
@@ -35,6 +37,19 @@ def test_rows_without_a_key_are_appended(tmp_path: Path) -> None:
     lake.ingest({"id": 1}, {"id": 1})
     lake.ingest({"id": 1})
     assert [row["id"] for row in lake.rows()] == [1] * 3
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("id,Name,name", r"1\.csv has the column 'name' twice"),
+        ('id,"' + "x" * 200_000, "record of .*1.csv cannot be read"),
+    ],
+)
+def test_a_file_whose_columns_are_not_certain_is_named(tmp_path: Path, header: str, why: str) -> None:
+    (path := tmp_path / "1.csv").write_text(f"{header}\n1,2,3\n", encoding="utf-8")
+    with pytest.raises(IngestError, match=why):
+        csv_row_files(spark, [Listed(str(path), 1, None, "t")], CsvFormat(True), lambda _: None, "_sml_op")  # type: ignore[arg-type]
 
 
 def test_a_message_without_a_value_deletes_the_row_of_its_key() -> None:

@@ -245,6 +245,16 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**row, **moments}.items() if value is not None}
 
 
+@pytest.mark.parametrize("ingest", [{}, {"partition_by": PartitionBy("name", None, "part")}, {"order_by": ("id",)}])
+def test_rows_that_are_gone_before_there_is_a_table_are_not_in_it(tmp_path: Path, ingest: dict[str, Any]) -> None:
+    lake = Lake(tmp_path, (declared(**ingest),))
+    report = lake.ingest(change("c", ONE), change("d", None, ONE), change("d", None, GONE))
+    assert (report.tables[0].upserts, report.tables[0].deletes) == (0, 2)
+    assert (lake.rows(), lake.commits()) == ([], 1)
+    lake.ingest(change("c", {**TWO, "id": 4}))
+    assert ([row["id"] for row in lake.rows()], lake.commits(), lake.reasons) == ([4], 2, [])
+
+
 def test_a_changed_key_leaves_no_second_row(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.ingest(change("c", {"id": 1, "v": 1}), change("c", {"id": 2, "v": 2}))
@@ -329,6 +339,15 @@ def test_a_truncate_empties_what_came_before_it(tmp_path: Path, what: str) -> No
     assert lake.rows()[0] == {"id": 1, "v": 9}
 
 
+@pytest.mark.parametrize("ingest", [{}, {"order_by": ("id",)}, {"partition_by": PartitionBy("name", None, "part")}])
+def test_a_row_that_a_truncate_marks_as_deleted_has_its_last_values(tmp_path: Path, ingest: dict[str, Any]) -> None:
+    lake = Lake(tmp_path, (declared(deletes="soft", **ingest),))
+    lake.ingest(change("c", ONE), change("u", NEW, ONE), change("c", GONE), change("d", None, GONE), change("t"))
+    lake.ingest(change("c", TWO), change("u", {**TWO, "name": "last"}, TWO), change("t"))
+    assert [row["name"] for row in lake.rows()] == ["new", "last", "gone"]
+    assert (lake.commits(), lake.reasons) == (2, [])
+
+
 def test_a_truncate_of_one_of_several_tables_leaves_the_others(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(table=r"t_\d", origin="shard", primary_key=("shard", "id")),))
     lake.ingest(change("c", {"id": 1}, table="t_1"), change("c", {"id": 1}, table="t_2"))
@@ -380,6 +399,29 @@ def test_values_that_events_leave_out_are_those_of_earlier_versions(tmp_path: Pa
         "Spark ingests the events of source shop: ods.t: events leave values out, and events of their table are dead"
         " letters"
     ]
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_a_row_with_the_key_of_a_deleted_one_does_not_get_its_values(
+    tmp_path: Path, deletes: str, batches: int
+) -> None:
+    """PostgreSQL logs that row 2 has the key 1 now as a delete and an insert, without a large value of it."""
+    lake, unlogged = (
+        Lake(tmp_path, (declared(deletes=deletes),)),
+        {**TWO, "id": 1, "name": "__debezium_unavailable_value"},
+    )
+    changes = [
+        change("c", ONE),
+        change("c", TWO),
+        change("d", None, ONE),
+        change("d", None, TWO),
+        change("c", unlogged),
+    ]
+    for events in {1: [changes], 2: [changes[:2], changes[2:]], 3: [changes[:2], changes[2:4], changes[4:]]}[batches]:
+        report = lake.ingest(*events)
+    assert report.dead_letters == 1 and "no earlier version of the row is known" in str(report.first_dead_letter)
+    assert [row["name"] for row in lake.rows()] == (["ü", None] if deletes == "soft" else [])
 
 
 def test_partial_updates_need_no_spark(tmp_path: Path) -> None:
