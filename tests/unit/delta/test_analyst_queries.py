@@ -44,7 +44,6 @@ TEXTS = {
     "category": "toys food", "plan": "basic pro", "props": '{"price":1.5,"item":{"id":"7"}} {}', "email": "a@x b@x",
 }  # fmt: skip
 REBUILT = {
-    "LATERAL: the two newest orders of each customer": "QRY009",
     "a filter above sums of doubles": "AGG007",
     "distinct users of 28 days by a window over a set": "FUN001",
     "maps made from entries": "FUN001",
@@ -135,7 +134,7 @@ def test_nearly_all_shapes_are_followed_and_the_others_say_why() -> None:
         if (plan := plan_of(sql)).classification.strategy == "full_refresh"
     }
     assert reasons == REBUILT
-    assert len(QUERIES) - len(reasons) >= 246
+    assert len(QUERIES) - len(reasons) >= 247
 
 
 def unproven(plan: CompiledModel) -> str | None:
@@ -160,7 +159,7 @@ def unproven(plan: CompiledModel) -> str | None:
 
 def test_most_shapes_need_no_jvm_and_the_others_say_why() -> None:
     reasons = {name: unproven(plan_of(sql)) for name, sql in QUERIES.items() if name not in REBUILT}
-    assert sum(reason is None for reason in reasons.values()) >= 233, reasons
+    assert sum(reason is None for reason in reasons.values()) >= 234, reasons
 
 
 @sample("name", [name for name in QUERIES if name not in REBUILT.keys() | LACKING], every=30)
