@@ -88,7 +88,7 @@ def _split(node: exp.RegexpSplit, types: Types) -> str:
 def _collected(node: exp.ArrayAgg | exp.ArrayUniqueAgg, types: Types) -> str:
     """The values of a group that are not NULL, of which nothing but their number, or their sorted list, is asked for.
 
-    Spark's set tells the zeros apart, and takes other texts of parts as other values: of such types it is not proven.
+    Spark's set tells the zeros apart, and nested values by their parts: of such types it is not proven.
     """
     require_only(node, "this", "nulls_excluded")
     if not isinstance(node.parent, exp.ArraySort | exp.ArraySize):
@@ -156,6 +156,9 @@ def _function(node: exp.Expr, types: Types) -> tuple[exp.Lambda, str]:
     function = node.expression
     if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
         raise Unproven(f"{node.key.upper()} by other than a function of one element")
+    name = function.expressions[0].name.lower()
+    if any(column.name.lower() == name for column in function.this.find_all(exp.Column)):
+        raise Unproven(f"the name {name}, of a column or of an element")
     return function, _element(node.this, types)
 
 
@@ -257,7 +260,7 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.ArrayAgg: Form(_collected), exp.ArrayUniqueAgg: Form(_collected), exp.Transform: Form(_mapped),
     exp.ArrayToString: Form(_joined), exp.Dot: Form(_part),
     exp.Bracket: Form(_item, is_listed=False, why=_OF_TYPES),
-    **dict.fromkeys((exp.Identifier,), Form(_variable, is_listed=False, why="it is a variable of a function")),
+    exp.Identifier: Form(_variable, is_listed=False, why="it is a variable of a function"),
     **{
         kind: Form(proof, is_listed=False, why=_OF_TYPES)
         for kind, proof in (

@@ -187,6 +187,8 @@ UNPROVEN = {
     "select array_join(array(s), ',', '-') as n from t": "NULL of ARRAYTOSTRING",
     "select concat_ws(',', s, s) as n from t": "CONCAT_WS of other than one array",
     "select percentile(i, 0.5) filter (where b) as n from t": "QUANTILE with FILTER or OVER",
+    "select percentile(i, 0.5, l) as n from t": "FREQUENCY of QUANTILE",
+    "select transform(arr, I -> i + 1) as n from t": "the name i, of a column or of an element",
     "select percentile(w, 0.5) as n from t": "QUANTILE of decimal(38,10)",
     "select months_between(ts, ts) as n from t": "MONTHS_BETWEEN of other than dates",
     "select months_between(dt, dt, false) as n from t": "ROUNDOFF of MONTHSBETWEEN",
