@@ -48,10 +48,12 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
             join.meta[_COMMA] = True
     for struct in tree.find_all(exp.Struct):
         struct.meta.pop(_NAME, None)  # `named_struct` has other arguments than `struct`, as which it is written
-    for node in list(tree.find_all(exp.Anonymous)):
-        if node.name == _COUNTED:
-            value, quantile, frequency = node.expressions
-            node.replace(exp.Quantile(this=value, quantile=quantile, frequency=frequency))
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name == _COUNTED:
+            value, quantile, frequency = call.expressions
+            counted = exp.Quantile(this=value, quantile=quantile, frequency=frequency)
+            tree = counted if call is tree else tree
+            call.replace(counted)
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
