@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.nested_types import element_of
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.sequences import sequence_elements
 from sqlmesh_like.duckdb.exact.structs import field_type, struct_field
@@ -126,7 +127,7 @@ def _sorted(node: exp.ArraySort, types: Types) -> str:
 
 def _has_nulls_first(node: exp.ArraySort) -> bool:
     """Whether it is SORT_ARRAY, as sqlglot's generator tells the two apart."""
-    return node.sql("spark").upper().startswith("SORT_ARRAY")
+    return node.sql(SPARK).upper().startswith("SORT_ARRAY")
 
 
 def _begins_with_row_key(value: exp.Expr) -> bool:
