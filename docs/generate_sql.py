@@ -81,6 +81,7 @@ def _aggregate_line(record: AggregateFunction) -> str:
     if record.merge is not None:
         takes = record.merge.takes
         over = "anything" if takes is None else ", ".join(kind for kind, type_ in KINDS.items() if takes(type_))
+        over += ", doubles with `floating`" if record.within is not None else ""
         follows = f"merged: {record.merge.keeps}"
     else:
         follows = FOLLOWS[record.order]
@@ -102,7 +103,8 @@ def _model(row: Mapping[str, str]) -> RenderedModel:
         InputRef(NodeId("source", "shop", "ods", name), TableName("", name), "source", _schema(columns))
         for name, columns in TABLES.items()
     )
-    sql, config = row["example"], ModelConfig(partition_by=tuple(row.get("partition_by", ())))
+    floating = float(row["floating"]) if "floating" in row else None
+    sql, config = row["example"], ModelConfig(partition_by=tuple(row.get("partition_by", ())), floating=floating)
     unique_id, table = NodeId("model", "shop", "m"), TableName("dws", "m")
     return RenderedModel(unique_id, "m", "models/m.sql", sql, sql, config, table, inputs, SourceMap(sql, sql))
 

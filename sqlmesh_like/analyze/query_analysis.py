@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import sqlglot
@@ -16,7 +16,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
-from sqlmesh_like.analyze.algebra.relation import Relation, columns
+from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
 from sqlmesh_like.analyze.algebra.relation import inputs as input_ids
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
 from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
@@ -137,7 +137,14 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         read_views = {key: views[ref.unique_id].tree for key, ref in by_table.items() if ref.unique_id in views}
         text = AuthorText(model.sql, inlined, read_views, columns=names or (), order=order if tree is not query else ())
         inlined = with_author_text(inlined, text)
-    return QueryFacts(model, inlined, inputs, relation, unsupported_reason)
+    return QueryFacts(model, inlined, inputs, _with_tolerance(relation, model.config.floating), unsupported_reason)
+
+
+def _with_tolerance(relation: Relation | None, tolerance: float | None) -> Relation | None:
+    """The relation with the tolerance of its groups' floating sums, if nothing is computed on these."""
+    if tolerance is None or not isinstance(relation, Aggregate):
+        return relation
+    return replace(relation, calls=tuple(replace(call, tolerance=tolerance) for call in relation.calls))
 
 
 def _require_shown_alone(tree: exp.Expr, *, is_stored: bool) -> None:

@@ -12,6 +12,7 @@ from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.rules import Reason, reason
 
 AggregateClass = Literal["mergeable", "rescan"]
+_MERGED = ("AGG001", "AGG009", "AGG010")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def classify_aggregate(call: Call, facts: QueryFacts) -> AggregateVerdict:
     """Whether the stored state of one call can absorb a change, and why."""
     rule, message = _rule(call)
     verdict_reason = reason(rule, message, facts.position(call.offset))
-    return AggregateVerdict(call.sql, "mergeable" if rule in ("AGG001", "AGG009") else "rescan", verdict_reason)
+    return AggregateVerdict(call.sql, "mergeable" if rule in _MERGED else "rescan", verdict_reason)
 
 
 def _rule(call: Call) -> tuple[str, str]:
@@ -40,6 +41,7 @@ def _rule(call: Call) -> tuple[str, str]:
         return "AGG006", f"{call.sql} depends on the order of rows"
     if call.distinct:
         return "AGG002", f"{call.sql} needs the values of its whole group"
-    if record.merge is None or (call.argument is None and not record.merge.counts_rows):
+    merge = record.merging(call.argument_type, call.tolerance)
+    if merge is None or (call.argument is None and not merge.counts_rows):
         return "AGG005", f"{call.sql} cannot be merged{': ' * bool(record.why)}{record.why}"
-    return record.merge.verdict(call.sql, call.argument_type)
+    return merge.verdict(call.sql, call.argument_type)

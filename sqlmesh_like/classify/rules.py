@@ -40,7 +40,7 @@ _ALL = (
     Rule("AGG001", "a mergeable aggregate: its hidden state is adjusted by the change of each group"),
     Rule("AGG002", "DISTINCT inside an aggregate needs all rows of its group", _PARTITION),
     Rule("AGG003", "a sum of floating numbers depends on the order of addition and drifts under retraction",
-         "cast the argument to a decimal"),
+         "cast the argument to a decimal, or declare a tolerance: config(floating='1e-9')"),
     Rule("AGG004", "the type of the argument is not proven", "cast the argument: CAST(… AS DECIMAL(18,2))"),
     Rule("AGG005", "an aggregate that cannot be merged", _PARTITION),
     Rule("AGG006", "an aggregate whose result depends on the order of rows",
@@ -49,6 +49,8 @@ _ALL = (
          " elements of a set are sorted", _PARTITION),
     Rule("AGG009", "the value of the first or last row, with ties decided by the row key: that row is kept, and its"
          " group is recomputed where it goes and none beats it"),
+    Rule("AGG010", "a sum of floating numbers with a declared tolerance: it is adjusted, and its group is recomputed"
+         " where the proven bound of its error exceeds the tolerance"),
     Rule("KEY001", "a group key whose type has no exact text form", "cast the key to an exact type"),
     Rule("KEY002", "rows are keyed by values whose type is not proven or whose text is not unique",
          "cast them to an exact type"),

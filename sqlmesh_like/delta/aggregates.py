@@ -14,6 +14,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Aggregate
+from sqlmesh_like.analyze.functions.floating_sums import most_additions
 from sqlmesh_like.analyze.functions.merging import StateKind, cast
 from sqlmesh_like.delta.affected_keys import visible_keys
 from sqlmesh_like.delta.changes import Changes
@@ -97,8 +98,12 @@ def _aggregate_state(state: AggregateState, arguments: Mapping[str, exp.Column],
             is_null = exp.Is(this=argument.copy(), expression=exp.Null())
             filled = exp.Case().when(exp.Not(this=is_null), sign).else_(_ZERO.copy())
             return exp.Coalesce(this=cast(exp.Sum(this=filled), "bigint"), expressions=[_ZERO.copy()])
-        case "sum":
+        case "sum" | "floating":
             return _sum(state, argument, signed)
+        case "magnitude":  # of what is added and of what is taken away
+            return _or_zero(argument, exp.Sum(this=exp.Abs(this=argument.copy())), state)
+        case "additions":
+            return cast(exp.Count(this=argument.copy()), state.type)
         case "min" | "max" | "min_by" | "max_by":
             return _extremum(state, arguments, exp.Not(this=_is_negative()) if signed else None)
 
@@ -108,10 +113,12 @@ def _sum(state: AggregateState, argument: exp.Column, signed: bool) -> exp.Expr:
     wide = cast(argument, state.type)
     if signed:
         wide = exp.Case().when(_is_negative(), exp.Neg(this=wide)).else_(wide.copy())
-    counted = exp.Count(this=argument.copy())
-    zero = cast(_ZERO.copy(), state.type)
-    total = cast(exp.Sum(this=wide), state.type)
-    return exp.Case().when(exp.EQ(this=counted, expression=_ZERO.copy()), zero).else_(total)
+    return _or_zero(argument, cast(exp.Sum(this=wide), state.type), state)
+
+
+def _or_zero(argument: exp.Column, total: exp.Expr, state: AggregateState) -> exp.Expr:
+    is_empty = exp.EQ(this=exp.Count(this=argument.copy()), expression=_ZERO.copy())
+    return exp.Case().when(is_empty, cast(_ZERO.copy(), state.type)).else_(total)
 
 
 def _extremum(state: AggregateState, columns: Mapping[str, exp.Column], condition: exp.Expr | None = None) -> exp.Expr:
@@ -163,7 +170,7 @@ def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Sel
     """Keys of changed groups whose stored states cannot be merged.
 
     A retracted value equals or exceeds the stored extremum, and none that enters does (exceeds it, where it is that of
-    a row), or a stored or added sum has overflowed.
+    a row), a stored or added sum has overflowed, or one of floating numbers may be farther off than its tolerance.
     """
     conditions: list[exp.Expr] = []
     for order, kind in _orders(states).items():
@@ -176,12 +183,28 @@ def _stale(states: tuple[AggregateState, ...], groups: str, old: str) -> exp.Sel
     for state in states:
         if state.kind == "sum":
             conditions += [exp.Is(this=column(state.name, alias), expression=exp.Null()) for alias in ("o", "d")]
+        elif state.tolerance is not None:
+            conditions.append(_is_too_inexact(state, states))
     changed = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("d"))).from_(
         exp.alias_(exp.table_(groups), "d", table=True)
     )
     on = exp.EQ(this=column(KEY, "o"), expression=column(KEY, "d"))
     query = changed.join(exp.alias_(exp.table_(old), "o", table=True), on=on, join_type="inner")
     return query.where(exp.or_(*conditions) if conditions else exp.false())
+
+
+def _is_too_inexact(total: AggregateState, states: Sequence[AggregateState]) -> exp.Expr:
+    """Whether the sum after the change may be farther off than its tolerance, by the bound of `floating_sums`.
+
+    What it is not is asked for, and the quotients are so, because NaN is above all numbers in either engine.
+    """
+    own = {state.kind: state.name for state in states if state.argument == total.argument}
+    merged = {kind: exp.Paren(this=exp.Add(this=column(n, "o"), expression=column(n, "d"))) for kind, n in own.items()}
+    error = exp.Div(this=merged["magnitude"], expression=exp.Abs(this=merged["floating"]), safe=True)
+    most = exp.Div(this=most_additions(total.tolerance or 0), expression=merged["additions"], safe=True)
+    nothing = (column(own["additions"], "d"), merged["count"].copy(), merged["magnitude"].copy())
+    unchanged = [exp.EQ(this=each, expression=_ZERO.copy()) for each in nothing]
+    return exp.Case().when(exp.or_(*unchanged, exp.LTE(this=error, expression=most)), exp.false()).else_(exp.true())
 
 
 def _reaches(values: Sequence[exp.Expr], stored: Sequence[exp.Expr], compare: type[exp.Predicate]) -> exp.Expr:
@@ -241,9 +264,9 @@ def _merge_one(state: AggregateState, columns: Mapping[str, exp.Column]) -> exp.
     if state.kind in ("min", "max", "min_by", "max_by"):
         return _extremum(state, columns)
     total = cast(exp.Sum(this=column(state.name)), state.type)
-    if state.kind != "sum":
+    if state.counted_by is None:
         return total
-    counted = exp.Sum(this=column(state.counted_by or ROWS))
+    counted = exp.Sum(this=column(state.counted_by))
     is_empty = exp.EQ(this=counted, expression=_ZERO.copy())
     return exp.Case().when(is_empty, cast(_ZERO.copy(), state.type)).else_(total)
 

@@ -28,6 +28,7 @@ class AggregateState:
     counted_by: str | None = None  # for sums: the state with the number of summed values
     order: tuple[str, ...] = ()  # for the value of a row: the states by which it is first or last, maybe itself
     order_arguments: tuple[exp.Expr, ...] = ()  # of those states but itself
+    tolerance: float | None = None  # of a sum of floating numbers
 
 
 def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
@@ -49,6 +50,7 @@ def states_of(aggregate: Aggregate) -> tuple[AggregateState, ...]:
                 None if kept.counted_by is None else own[kept.counted_by].name,
                 order if len(before) == len(kept.order) else (*order, name),
                 tuple(state.argument for state in before if state.argument is not None),
+                call.tolerance if kept.kind == "floating" else None,
             )
             own.append(entries.setdefault((kept.kind, sql, order), state))
     return (AggregateState(ROWS, "rows", None, "bigint"), *entries.values())
@@ -116,5 +118,6 @@ def _call_states(call: Call) -> tuple[KeptState, ...]:
 
 def _merge(call: Call) -> Merge:
     record = aggregate_named(call.function)
-    assert record is not None and record.merge is not None, f"{call.function} has no state"
-    return record.merge
+    merge = record.merging(call.argument_type, call.tolerance) if record is not None else None
+    assert merge is not None, f"{call.function} has no state"
+    return merge

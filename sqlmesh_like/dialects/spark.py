@@ -48,6 +48,12 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
             join.meta[_COMMA] = True
     for struct in tree.find_all(exp.Struct):
         struct.meta.pop(_NAME, None)  # `named_struct` has other arguments than `struct`, as which it is written
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name == _COUNTED:
+            value, quantile, frequency = call.expressions
+            counted = exp.Quantile(this=value, quantile=quantile, frequency=frequency)
+            tree = counted if call is tree else tree
+            call.replace(counted)
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
@@ -111,6 +117,16 @@ def _arguments(tokens: Sequence[Token], opening: int) -> list[str | None]:
         elif depth > 1 or token.token_type != TokenType.L_PAREN:
             arguments[-1].append(token)
     return [one[0].text if len(one) == 1 and one[0].token_type == TokenType.STRING else None for one in arguments]
+
+
+_COUNTED = "_sml_percentile_of_counts"
+
+
+def _with_counted_percentiles(tokens: Sequence[Token]) -> None:
+    """Name PERCENTILE with the number of each value, which sqlglot leaves out, otherwise until it is a tree."""
+    for at, token in enumerate(tokens):
+        if token.text.lower() == "percentile" and tokens[at + 1 : at + 2] and len(_arguments(tokens, at + 1)) == 3:
+            token.text = _COUNTED
 
 
 def is_comma(join: exp.Join) -> bool:
@@ -223,6 +239,9 @@ class SparkTexts(Spark):
         exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
         exp.PercentileCont: percentile_sql,
         exp.PercentileDisc: percentile_sql,
+        exp.Quantile: lambda self, node: self.func(
+            "PERCENTILE", *(node.args.get(part) for part in ("this", "quantile", "frequency"))
+        ),
         exp.TsOrDsToDate: _to_date_sql,
         exp.UnixDate: rename_func("UNIX_DATE"),
         exp.WithinGroup: _within_group_sql,
@@ -265,6 +284,7 @@ class SparkNames(SparkTexts):
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         tokens = readable(self.tokenize(sql))
+        _with_counted_percentiles(tokens)
         trees = self.parser(**opts).parse(tokens, sql)
         made = (None if tree is None else _with_units(_correct_tree(tree), sql) for tree in trees)
         return [None if tree is None else with_flat_notes(_with_truncated_units(tree, tokens)) for tree in made]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.errors import NodeError
@@ -173,7 +173,9 @@ def is_plain(type_: str | None) -> bool:
 
 
 def is_exact(type_: str | None) -> bool:
-    """Whether values of a type are read and written here as Spark does: those without parts, and structs of them."""
+    """Whether values of a type are read and written here as Spark does: those without parts, structs and arrays."""
+    if element := element_of(type_):
+        return is_exact(element)
     fields = typed_fields_of(type_)
     return is_plain(type_) or (bool(fields) and all(is_exact(part) for _, part in fields))
 
@@ -187,13 +189,16 @@ def stored_value(column: Column, *, keeps_negative_zero: bool = False) -> str:
     return f"{value if keeps_negative_zero else _without_negative_zero(value, type_)} AS {name}"
 
 
-def _without_negative_zero(value: str, type_: str) -> str:
+def _without_negative_zero(value: str, type_: str, depth: int = 0) -> str:
     if type_ == "double":
         return f"{value} + 0"
-    if not re.search(r":double\b", type_):
+    if not re.search(r"[:<]double\b", type_):
         return value
+    if element := element_of(type_):
+        variable = f"_sml_e{depth}"
+        return f"list_transform({value}, LAMBDA {variable} : {_without_negative_zero(variable, element, depth + 1)})"
     parts = ((name, f"struct_extract({value}, '{name}')", part) for name, part in typed_fields_of(type_))
-    fields = ", ".join(f"'{name}': {_without_negative_zero(field, part)}" for name, field, part in parts)
+    fields = ", ".join(f"'{name}': {_without_negative_zero(field, part, depth)}" for name, field, part in parts)
     return f"CASE WHEN {value} IS NOT NULL THEN {{{fields}}} END"
 
 

@@ -24,14 +24,14 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_connection import file_worker
 from sqlmesh_like.duckdb.duck_types import cast_item, duck_quoted
 from sqlmesh_like.duckdb.exact_sql import SETUP, ExactQuery, Unproven, exact
-from sqlmesh_like.duckdb.local_files import PLAIN
+from sqlmesh_like.duckdb.local_files import is_exact
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.names import KEY, Column, Schema, visible
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
-from sqlmesh_like.run.close_rows import close_difference
+from sqlmesh_like.run.close_rows import close_difference, relative_tolerance
 from sqlmesh_like.run.ports import ComparedKeys, LargestHash, Row, RowDifference, Sample
 
 _LOG = logging.getLogger(__name__)
@@ -89,7 +89,8 @@ class _Comparison:
             rows = self._fetch(f"SELECT {names} FROM ({repeated}) {'' if most is None else f'LIMIT {most}'}")
             return [dict(zip((column.name for column in shown), row, strict=True)) for row in rows]
 
-        return replace(close_difference(int(str(total)), rows_of, floats, limit), keys=keys)
+        tolerance = relative_tolerance(self.planned.compiled.model.config.floating)
+        return replace(close_difference(int(str(total)), rows_of, floats, limit, tolerance), keys=keys)
 
     def _sample_keys(self, names: Sequence[str], sample: Sample) -> tuple[ComparedKeys, str]:
         """The keys to compare, and the condition for their rows: a hash among the smallest of the table."""
@@ -114,8 +115,9 @@ class _Comparison:
         types = {column.name.lower(): column.type for column in visible(query.columns)}
         if types.keys() != {column.name.lower() for column in shown}:
             raise Unproven("other columns than the stored ones")
-        for column in shown:
-            _require_comparable(column)
+        for column in self.views[_STORED]:
+            if not is_exact(column.type):
+                raise Unproven(f"a column {column.name} that is not read as Spark reads it")
             if stored_type(types[column.name.lower()]) != column.type:
                 raise Unproven(f"a {types[column.name.lower()]} that is stored as {column.type}")
         items = ", ".join(cast_item(column.name, column.type) for column in shown)
@@ -194,8 +196,3 @@ class _Comparison:
 
 def _up_to(hashed: str, largest: int | None) -> str:
     return "" if largest is None else f"WHERE {hashed} <= {largest}"
-
-
-def _require_comparable(column: Column) -> None:
-    if column.type not in PLAIN and not (column.type or "").startswith("decimal"):
-        raise Unproven(f"a column of {column.type}")

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from io import SEEK_END
 
-from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
 from sqlmesh_like.hudi.storage import folder
@@ -193,14 +193,16 @@ def new_log(
 
 def _described(fields: Iterable[tuple[str, str | None]]) -> Mapping[str, object]:
     """Columns, or the fields of a struct, as Spark's JSON."""
-    parts = [(name, typed_fields_of(type_) or _JSON_NAMES.get(type_ or "", type_)) for name, type_ in fields]
-    return {
-        "type": "struct",
-        "fields": [
-            {"name": n, "type": _described(t) if isinstance(t, list) else t, "nullable": True, "metadata": {}}
-            for n, t in parts
-        ],
-    }
+    described = [{"name": n, "type": _json_type(t), "nullable": True, "metadata": {}} for n, t in fields]
+    return {"type": "struct", "fields": described}
+
+
+def _json_type(type_: str | None) -> object:
+    if element := element_of(type_):
+        return {"type": "array", "elementType": _json_type(element), "containsNull": True}
+    if fields := typed_fields_of(type_):
+        return _described(fields)
+    return _JSON_NAMES.get(type_ or "", type_)
 
 
 _JSON_NAMES = {"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}

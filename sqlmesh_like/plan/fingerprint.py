@@ -73,6 +73,8 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
     relation = compiled.facts.relation
     if parts["strategy"] == "group_recompute" and relation is not None and group_top(prune_columns(relation)):
         parts["tops"] = "kept"
+    if any(verdict.reason.rule == "AGG010" for verdict in compiled.classification.aggregates):
+        parts["floating"] = model.config.floating
     if model.config.frozen_before is not None and compiled.table.keyed_by:
         parts["keyed_by"] = compiled.table.keyed_by
     return parts

@@ -243,6 +243,7 @@ class ModelConfig:
     frozen_before: str | None = None  # rows whose first partition column is below it stay as they are
     table_type: TableType = "cow"
     refresh: Refresh = "auto"
+    floating: float | None = None  # relative tolerance of merged sums of doubles; None: they are recomputed
     tags: tuple[str, ...] = ()
     schema: str | None = None
     alias: str | None = None

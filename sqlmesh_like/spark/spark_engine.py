@@ -30,6 +30,7 @@ from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.sample_columns import inexact_columns, sample_columns
 from sqlmesh_like.project.functions.declarations import FunctionFile
 from sqlmesh_like.project.nodes import Target
+from sqlmesh_like.run.close_rows import relative_tolerance
 from sqlmesh_like.run.ports import (
     Export,
     NamedColumns,
@@ -227,10 +228,11 @@ class SparkEngine:
                 stored, expected = stored.where(live), expected.where(live)
             shown = sinks.frame_schema(stored)
             inexact = inexact_columns(recorded.compiled, shown)
+            tolerance = relative_tolerance(recorded.compiled.model.config.floating)
             if sample is None:
-                return difference(stored, expected, limit, inexact)
+                return difference(stored, expected, limit, inexact, tolerance)
             names = sample_columns(recorded.compiled, shown)
-            return sampled_difference(stored, expected, names, sample, limit, inexact)
+            return sampled_difference(stored, expected, names, sample, limit, inexact, tolerance)
 
     def query(
         self,

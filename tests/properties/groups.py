@@ -197,6 +197,27 @@ def windowed(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select {listed} from {source.sql}{clause}", named, made(source))
 
 
+_RANGES = (
+    "{n} preceding and current row", "1 preceding and 1 following", "unbounded preceding and {n} preceding",
+    "{n} following and 2 following", "current row and unbounded following", "0 preceding and 0 following",
+)  # fmt: skip
+
+
+def in_range(b: Builder, size: int, construct: str) -> Built:
+    """Windows over the rows whose value is within a distance."""
+    source = b.source(size, "w")
+    order = b.one_of(of(source.columns, "int")).name + b.one_of(["", "", " desc"])
+    calls = []
+    for _ in range(b.one_of([1, 1, 2])):
+        call, type_ = b.one_of([("sum({int})", "int"), ("count(*)", "int"), ("max({date})", "date"),
+                                ("min({int})", "int"), ("count({any})", "int"), ("avg({int})", OTHER)])  # fmt: skip
+        frame = b.one_of(_RANGES).format(n=b.one_of("12"))
+        window = f"partition by {_window_key(b, source.columns).name} order by {order} range between {frame}"
+        calls.append(Col(f"{filled(b.draw, call, source.columns)} over ({window})", type_))
+    listed, named = b.named([*b.some(source.columns, 1, 3), *calls])
+    return Built(f"select {listed} from {source.sql}{b.where(source.columns, 4)}", named, made(source))
+
+
 def _window_key(b: Builder, columns: Sequence[Col]) -> Col:
     if b.sometimes(5):
         return Col(f"coalesce({expression(b.draw, columns, 'int', 1)}, 0)", "int")
@@ -316,6 +337,7 @@ MAKERS: dict[str, Maker] = {
     "scalar aggregate": scalar,
     "distinct": distinct,
     "window": windowed,
+    "range frame": in_range,
     "window over groups": windowed_groups,
     "window over all": over_all,
     **dict.fromkeys(("qualify", "top-n"), ranked),

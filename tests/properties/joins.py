@@ -196,8 +196,21 @@ def lateral(b: Builder, size: int, construct: str) -> Built:
     where = b.one_of([_condition, _compared])(b, inner, outer) + b.where(inner.columns, 4, " and")
     last = b.one_of(inner.columns).name
     first = f" order by {last} {b.one_of(['', 'desc '])}limit {b.one_of([1, 2])}"
-    form = b.one_of(["rows", "rows", "first", "first", "one", "value"])
-    item = {"one": b.one_of([f"max({theirs})", "count(*)", f"coalesce(sum({theirs}), 0) + 1"]), "value": f"{mine} + 1"}
+    form = b.one_of(["rows", "rows", "first", "first", "one", "value", "window", "window"])
+    if form == "window":
+        where = f"{theirs} = {mine}" + b.where(inner.columns, 4, " and")
+    item = {
+        "one": b.one_of([f"max({theirs})", "count(*)", f"coalesce(sum({theirs}), 0) + 1"]),
+        "value": f"{mine} + 1",
+        "window": b.one_of(
+            [
+                f"rank() over (order by {last})",
+                f"sum({theirs}) over (partition by {last})",
+                f"count(*) over (partition by {theirs} order by {last} desc)",
+                "count(*) over ()",
+            ]
+        ),
+    }
     text = f"select {item.get(form, theirs)} as seen"
     if form != "value":
         text += f" from {inner.sql}{first if form == 'first' else f' where {where}'}"

@@ -54,7 +54,7 @@ def visible_sum_only(patch: pytest.MonkeyPatch) -> None:
 def sum_of_nothing_is_zero(patch: pytest.MonkeyPatch) -> None:
     from sqlmesh_like.analyze.functions import merging as module
 
-    patch.setattr(module, "_unless_empty", lambda count, expression: expression)
+    patch.setattr(module, "unless_empty", lambda count, expression: expression)
 
 
 def variance_of_one_more(patch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,46 @@ def exploded(b: Builder, size: int, construct: str) -> Built:
     return Built(f"select {listed} from {source.sql} {view}{b.where(source.columns)}", named, made(source))
 
 
+_OF_PARTS = (
+    ("struct1.p", "int"), ("struct1.q", "string"), ("struct1.r.s", "int"), ("list1[0]", "int"), ("size(list1)", "int"),
+    ("element_at(texts1, 1)", "string"), ("size(filter(list1, v -> v > 0))", "int"),
+    ("transform(list1, v -> v + 1)[1]", "int"), ("coalesce(struct1.q, texts1[0])", "string"),
+    ("sort_array(list1)[1]", "int"), ("array_sort(list1)[0]", "int"), ("struct1 is null", "boolean"),
+)  # fmt: skip
+_OF_GROUPS = (
+    ("max_by(struct1, {int})", "struct1", (("struct1.p", "int"), ("struct1.q", "string"))),
+    ("collect_list({int})", "list1", (("list1[0]", "int"), ("size(list1)", "int"))),
+    ("collect_set({string})", "texts1", (("texts1[0]", "string"), ("size(texts1)", "int"))),
+    ("max_by(list1, {int})", "list1", (("list1[0]", "int"), ("size(list1)", "int"))),
+    ("first(texts1)", "texts1", (("texts1[0]", "string"),)),
+)
+
+
+def with_parts(b: Builder, size: int, construct: str) -> Built:
+    """Parts of structs and arrays that a query below makes of rows, or chooses or collects in groups."""
+    source = b.source(size, "s")
+    one, two = (b.one_of(of(source.columns, "int")).name for _ in range(2))
+    text = expression(b.draw, source.columns, "string", 1)
+    listed, named = b.named(b.some(source.columns, 1, 2))
+    made_of = f"struct({one} as p, {text} as q, struct({two} as s) as r)"
+    made_of = b.one_of([made_of, f"case when {one} > 0 then {made_of} end"])
+    inner = (
+        f"select {listed}, {made_of} as struct1, {b.one_of([f'array({one}, {two}, null)', f'array({two})'])} as list1,"
+        f" split({text}, ',') as texts1 from {source.sql}{b.where(source.columns, 4)}"
+    )
+    parts: list[tuple[str, str]] = [b.one_of(_OF_PARTS) for _ in range(b.one_of([1, 2]))]
+    kept = named
+    if b.sometimes():
+        call, name, parts_of = b.one_of(_OF_GROUPS)
+        key = b.one_of(named)
+        inner = (
+            f"select {key.name}, {filled(b.draw, call, named, 1)} as {name} from ({inner}) as s1 group by {key.name}"
+        )
+        kept, parts = (key,), list(parts_of)
+    shown, columns = b.named([*kept, *(Col(part, type_) for part, type_ in parts), Col("1", "int")])
+    return Built(f"select {shown} from ({inner}) as s2", columns, made(source))
+
+
 def unpivoted(b: Builder, size: int, construct: str) -> Built:
     """The values of two columns as rows, with or without those that are NULL."""
     source = b.source(size, "x")
@@ -145,6 +185,7 @@ def unpivoted(b: Builder, size: int, construct: str) -> Built:
 
 MAKERS: dict[str, Maker] = {
     **dict.fromkeys(("unpivot", "stack"), unpivoted),
+    "nested values": with_parts,
     "projection": projected,
     "filter": filtered,
     "clock filter": by_clock,

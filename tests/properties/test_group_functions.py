@@ -81,7 +81,7 @@ _TIES = path_of({"2": ("x", 1, True), "3": ("x", 2, True)}, {"1": ("x", 3, True)
 def test_bool_and_of_no_values_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "select g, bool_and(b) as r from ods.t group by g"
     assert check(compiled(sql, COLUMNS), COLUMNS, _NULLS)
-    monkeypatch.setattr(merging, "_unless_empty", lambda count, value: value)
+    monkeypatch.setattr(merging, "unless_empty", lambda count, value: value)
     with pytest.raises(AssertionError, match=r"^rows after"):
         check(compiled(sql, COLUMNS), COLUMNS, _NULLS)
 

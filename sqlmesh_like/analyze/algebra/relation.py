@@ -138,7 +138,7 @@ class Call:
     """One aggregate call. `argument` is None for COUNT(*); FILTER is already folded into it.
 
     `type` is that of its result. `sql` and `offset` (in the compiled text) are for messages; `distinct` and `function`
-    decide how it is maintained.
+    decide how it is maintained; `tolerance` is that of sums of floating numbers, None where these are recomputed.
     """
 
     name: str
@@ -150,6 +150,7 @@ class Call:
     sql: str
     offset: int | None
     type: str | None
+    tolerance: float | None = None
 
 
 @dataclass(frozen=True)

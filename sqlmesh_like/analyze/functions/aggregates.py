@@ -12,6 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.functions.floating_sums import AVERAGED_WITHIN, SUMMED_WITHIN
 from sqlmesh_like.analyze.functions.function import Function, functions_of
 from sqlmesh_like.analyze.functions.merging import (
     ALL_TRUE,
@@ -70,7 +71,7 @@ class AggregateFunction:
     the argument's type whether computing it again gives the same digits; `adds`: it adds up, in a window as well.
     `in_window`: its value over a frame is decided. `merge` is None where each change needs all rows of the group.
     `why` tells the reason. `by_states`: of which argument types a group's value is always computed from what `merge`
-    keeps.
+    keeps. `within`: how values are merged that `merge` does not take, where a tolerance is declared.
     """
 
     line: str
@@ -83,6 +84,7 @@ class AggregateFunction:
     merge: Merge | None = None
     why: str = ""
     by_states: Callable[[str | None], bool] = _never
+    within: Merge | None = None
     same_as: SameCall | None = None
 
     @cached_property
@@ -101,6 +103,11 @@ class AggregateFunction:
     def name(self) -> str:
         """The name by which plans know a call: that of the class."""
         return _sql_name(self.kind)
+
+    def merging(self, type_: str | None, tolerance: float | None) -> Merge | None:
+        """How calls over arguments of a type are merged."""
+        within = self.within if tolerance is not None else None
+        return within if within is not None and within.takes is not None and within.takes(type_) else self.merge
 
     @property
     def merged_name(self) -> str:
@@ -246,6 +253,7 @@ _RECORDS = (
         adds=True,
         in_window=True,
         merge=SUMMED,
+        within=SUMMED_WITHIN,
     ),
     AggregateFunction(
         "avg=Avg mean {1}",
@@ -255,6 +263,7 @@ _RECORDS = (
         adds=True,
         in_window=True,
         merge=AVERAGED,
+        within=AVERAGED_WITHIN,
         by_states=_has_huge_totals,
     ),
     AggregateFunction("min=Min: any -> $1", of_nothing="null", is_repeatable=is_exact_key, in_window=True, merge=LEAST),

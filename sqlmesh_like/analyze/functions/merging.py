@@ -20,7 +20,9 @@ from sqlmesh_like.analyze.spark_types.exactness import averages_doubles, is_exac
 from sqlmesh_like.analyze.spark_types.function_types import avg_type, sum_type
 from sqlmesh_like.names import KEY
 
-StateKind = Literal["rows", "count", "sum", "min", "max", "min_by", "max_by"]
+StateKind = Literal[
+    "rows", "count", "sum", "min", "max", "min_by", "max_by", "floating", "magnitude", "additions"
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class KeptState:
 
     For a sum, `counted_by` is the position, among the states of its aggregate, of the number of values that are summed.
     `min_by` and `max_by` hold the argument, NULL or not, of the row that is first or last by the states at the
-    positions `order`, of which it may be one itself.
+    positions `order`, of which it may be one itself. `floating`, `magnitude` and `additions`: see `floating_sums`.
     """
 
     kind: StateKind
@@ -47,7 +49,7 @@ class Merge:
     gives the value of Spark's type. `takes`: whether arguments of a type can be merged (None: all, proven or not);
     `otherwise` is the rule of those that cannot, and what is said of them before the type. `chooses`: the value is
     that of the first (`min_by`) or last row, kept after the states, which are then those of the order; the argument is
-    what the rows are ordered by.
+    what the rows are ordered by. `is_bounded`: the value is right up to a tolerance.
     """
 
     keeps: str
@@ -57,10 +59,13 @@ class Merge:
     otherwise: tuple[str, str] = ("AGG005", "is not merged over values of type")
     counts_rows: bool = False
     chooses: Literal["min_by", "max_by"] | None = None
+    is_bounded: bool = False
 
     @property
     def rule(self) -> str:
         """That of a call that is merged."""
+        if self.is_bounded:
+            return "AGG010"
         return "AGG001" if self.chooses is None else "AGG009"
 
     def verdict(self, call: str, type_: str | None) -> tuple[str, str]:
@@ -98,7 +103,7 @@ def _average(type_: str | None, count: exp.Expr, total: exp.Expr) -> exp.Expr:
     for fewer than 10^11 rows in a group.
     """
     if type_ in INTEGERS:
-        return _quotient(total, count)
+        return quotient(total, count)
     shown = cast(total, sum_type(type_))
     if not averages_doubles(type_):
         return cast(exp.Div(this=shown, expression=cast(count, "decimal(20,0)"), safe=True), avg_type(type_))
@@ -107,14 +112,14 @@ def _average(type_: str | None, count: exp.Expr, total: exp.Expr) -> exp.Expr:
     digits, scale = decimal
     power = cast(exp.Literal.number(10**scale), f"decimal({scale + 1},0)")
     unscaled = cast(exp.Mul(this=shown, expression=power.copy()), f"decimal({digits + 10},0)")
-    return cast(_quotient(_quotient(unscaled, count), power), avg_type(type_))
+    return cast(quotient(quotient(unscaled, count), power), avg_type(type_))
 
 
-def _quotient(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
+def quotient(dividend: exp.Expr, divisor: exp.Expr) -> exp.Expr:
     return exp.Div(this=cast(dividend, "double"), expression=cast(divisor, "double"), safe=True)
 
 
-def _unless_empty(count: exp.Expr, expression: exp.Expr) -> exp.Expr:
+def unless_empty(count: exp.Expr, expression: exp.Expr) -> exp.Expr:
     """The expression, or NULL where the count is 0: these aggregates are NULL over no values."""
     return exp.Case().when(exp.GT(this=count.copy(), expression=exp.Literal.number(0)), expression)
 
@@ -237,7 +242,7 @@ def _decision(*, by_false: bool) -> Merge:
 
     def value(_: str | None, count: exp.Expr, decided: exp.Expr) -> exp.Expr:
         compare = exp.EQ if by_false else exp.GT
-        return _unless_empty(count, compare(this=decided, expression=exp.Literal.number(0)))
+        return unless_empty(count, compare(this=decided, expression=exp.Literal.number(0)))
 
     return Merge("keeps a count of values and of those that decide it", states, value)
 
@@ -247,14 +252,14 @@ COUNTED = Merge("adds up", _count_state, lambda _, count: count, counts_rows=Tru
 SUMMED = Merge(
     "keeps an exact sum and a count",
     _sum_states,
-    lambda type_, count, total: _unless_empty(count, cast(total, sum_type(type_))),
+    lambda type_, count, total: unless_empty(count, cast(total, sum_type(type_))),
     takes=is_exact_number,
     otherwise=_OF_SUMS,
 )
 AVERAGED = Merge(
     "keeps an exact sum and a count",
     _sum_states,
-    lambda type_, count, total: _unless_empty(count, _average(type_, count, total)),
+    lambda type_, count, total: unless_empty(count, _average(type_, count, total)),
     takes=is_exact_number,
     otherwise=_OF_SUMS,
 )

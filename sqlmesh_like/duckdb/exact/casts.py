@@ -80,6 +80,9 @@ def _text(node: exp.Cast, given: str) -> str:
 def _whole_number(node: exp.Cast, given: str, wanted: str) -> str:
     if (given, wanted) == ("timestamp", "bigint"):
         return _seconds(node)
+    if (given, wanted) in (("double", "int"), ("double", "bigint")):  # NaN, and what does not fit, fails
+        node.replace(cast_of(exp.Anonymous(this="trunc", expressions=[node.this.copy()]), wanted))
+        return wanted
     if given in INTEGERS:
         node.replace(cast_of(node.this.copy(), wanted))  # fails where Spark keeps the low-order bits
         return wanted

@@ -68,6 +68,10 @@ def _compare(one: exp.Expr, left: str, other: exp.Expr, right: str) -> None:
         return _text_as(other, left)
     if left == right or NULL in (left, right):
         return None
+    if {left, right} == {"date", "timestamp"}:  # its midnight, in UTC
+        date = one if left == "date" else other
+        date.replace(cast_of(date.copy(), "timestamp"))
+        return None
     if "double" in (left, right) and is_exact_double(left) and is_exact_double(right):
         return None
     wider_type(left, right)

@@ -8,10 +8,23 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact import aggregates, casts, conditions, numbers, structs, texts, times, windows
+from sqlmesh_like.duckdb.exact import (
+    aggregates,
+    arrays,
+    casts,
+    conditions,
+    numbers,
+    quantiles,
+    structs,
+    texts,
+    times,
+    windows,
+)
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY
-from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
 from sqlmesh_like.duckdb.exact.list_forms import LIST_FORMS
+from sqlmesh_like.duckdb.exact.unproven import Unproven
+from sqlmesh_like.duckdb.exact.values import Types
 
 _BY_VALUES: tuple[type[exp.Expr], ...] = (
     exp.ILike, exp.Grouping, exp.GroupingId, *CHOOSES_ANY, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead,
@@ -26,6 +39,16 @@ _BY_VALUES: tuple[type[exp.Expr], ...] = (
 Of windows, `windows` has the proofs, each of a function with its frame as a whole.
 """
 
+_NAMED = {"timestamp_micros": times.timestamp_micros, "arrays_overlap": arrays.overlaps}
+
+
+def _named(node: exp.Anonymous, types: Types) -> str:
+    """A function of Spark that sqlglot has no class for."""
+    if (proof := _NAMED.get(node.name.lower())) is None:
+        raise Unproven(f"function {node.name.upper()}")
+    return proof(node, types)
+
+
 FORMS: dict[type[exp.Expr], Form] = {
     **conditions.FORMS,
     **casts.FORMS,
@@ -36,6 +59,9 @@ FORMS: dict[type[exp.Expr], Form] = {
     **windows.FORMS,
     **dict.fromkeys(_BY_VALUES, Form()),
     **structs.FORMS,
+    **arrays.FORMS,
+    **quantiles.FORMS,
+    exp.Anonymous: Form(_named, is_listed=False, why=SYNTAX),
 }
 
 

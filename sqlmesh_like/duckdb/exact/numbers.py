@@ -11,7 +11,9 @@ from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
     LEAST_SCALE,
+    MOST_DIGITS,
     Types,
+    cast_of,
     decimal_digits,
     digits_of,
     exact_decimal,
@@ -33,9 +35,13 @@ def _sum_or_difference(node: exp.Add | exp.Sub, types: Types) -> str:
         return replace_by_double(node, left, right)
     (one, s1), (other, s2) = (digits_of(node.this, left), digits_of(node.expression, right))
     made = adjust_precision_scale(max(s1, s2) + max(one - s1, other - s2) + 1, max(s1, s2))
-    if scale_of(made) != max(s1, s2):
-        raise Unproven("a sum or difference that Spark rounds")
-    return made
+    if scale_of(made) == max(s1, s2):
+        return made
+    # Spark rounds the exact sum, half up. One that 38 digits do not hold fails, and Spark computes it.
+    widest = f"decimal({MOST_DIGITS},{max(s1, s2)})"
+    for part in (node.this, node.expression):
+        part.replace(cast_of(part.copy(), widest))
+    return replace_by_cast(node, made)
 
 
 def _product(node: exp.Mul, types: Types) -> str:
@@ -105,6 +111,9 @@ def _whole(node: exp.Floor | exp.Ceil, types: Types) -> str:
     given = types.of(node.this)
     if given in INTEGERS:
         return replace_by_cast(node, "bigint", node.this)
+    if given == "double":  # NaN, and what does not fit, fails
+        node.replace(cast_of(node.copy(), "bigint"))
+        return "bigint"
     digits, scale = decimal_digits(given)
     return replace_by_cast(node, exact_decimal(digits - scale + 1, 0) if scale else given)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.spark_types.nested_types import element_of
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.form_registry import FORMS
-from sqlmesh_like.duckdb.exact.sequences import sequence_elements
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
-from sqlmesh_like.duckdb.exact.values import NULL, Columns, cast_of, common_of_union
+from sqlmesh_like.duckdb.exact.values import NULL, Columns, common_of_union
 from sqlmesh_like.names import Column, Schema
 
+_GENERATORS = (exp.Explode, exp.Posexplode, exp.ExplodeOuter, exp.PosexplodeOuter)
 Relations = Callable[[exp.Table], Schema]
 """Returns the columns of a table in a query."""
 
@@ -159,12 +160,14 @@ class _Proof:
                 del sources[name]
 
     def _explode(self, view: exp.Lateral, sources: dict[str, Columns], scope: _Scope) -> None:
-        """A view of the elements of an array that is written out, as those of sets of grouping and of STACK are."""
-        require_only(view, "this", "view", "alias")
+        """A view of the elements of an array."""
+        require_only(view, "this", "view", "alias", "outer")
         generator, alias = view.this, view.args.get("alias")
-        if type(generator) not in (exp.Posexplode, exp.Explode) or not isinstance(alias, exp.TableAlias):
+        if type(generator) not in _GENERATORS or not isinstance(alias, exp.TableAlias):
             raise Unproven(f"LATERAL VIEW of {generator.key.upper()}")
-        element = _Types(self, scope).of_elements(generator.this)
+        array = _Types(self, scope).of(generator.this)
+        if (element := element_of(array)) is None:
+            raise Unproven(f"LATERAL VIEW of {array}")
         columns = ["int", element] if isinstance(generator, exp.Posexplode) else [element]
         names = [name.name for name in alias.columns]
         if len(names) != len(columns) or alias.name.lower() in sources:
@@ -187,6 +190,7 @@ class _Types:
 
     proof: _Proof
     scope: _Scope
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, node: exp.Expr) -> str:
         match node:
@@ -202,18 +206,15 @@ class _Types:
             raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {name.upper()}")
         return form.proof(node, self)
 
-    def of_elements(self, array: exp.Expr) -> str:
-        """The type of the elements of an array that is written out; it is rewritten to have that in DuckDB."""
-        if isinstance(array, exp.GenerateSeries):
-            return sequence_elements(array, self)
-        if not isinstance(array, exp.Array) or not array.expressions:
-            raise Unproven("an array that is not written out")
-        known = {self.of(element) for element in list(array.expressions)} - {NULL}
-        if len(known) != 1:
-            raise Unproven("an array of several types")
-        (element,) = known
-        array.replace(cast_of(array.copy(), f"array<{element}>"))
-        return element
+    def of_variable(self, name: str) -> str:
+        """The type of an argument of a function around."""
+        if (type_ := self.variables.get(name.lower())) is None:
+            raise Unproven(f"the name {name}")
+        return type_
+
+    def within(self, variable: str, type_: str) -> _Types:
+        """The types within a function of a variable of this type."""
+        return replace(self, variables={**self.variables, variable.lower(): type_})
 
     def of_column(self, column: exp.Column) -> str:
         return self.scope.type_of(column)

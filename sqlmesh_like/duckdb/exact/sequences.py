@@ -13,10 +13,10 @@ from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import Types, cast_of, only_where
 
 _NUMBERS = "generate_series(low, high, {step})"
-_DAYS = "list_transform(generate_series(0, high - low, {step}), LAMBDA i : low + CAST(i AS INT))"
+_DAYS = "list_transform(generate_series(0, high - low, {step}), LAMBDA _sml_i : low + CAST(_sml_i AS INT))"
 _MONTHS = (
     "list_filter(list_transform(generate_series(0, datediff('month', low, high), {step}),"
-    " LAMBDA i : CAST(low + to_months(CAST(i AS INT)) AS DATE)), LAMBDA d : d <= high)"
+    " LAMBDA _sml_i : CAST(low + to_months(CAST(_sml_i AS INT)) AS DATE)), LAMBDA _sml_d : _sml_d <= high)"
 )
 
 
@@ -53,6 +53,7 @@ def _template(step: exp.Expr | None, element: str) -> tuple[str, int]:
 
 
 def _count(number: exp.Expr) -> int:
+    number = number.this if isinstance(number, exp.Cast) else number
     if not isinstance(number, exp.Literal) or not number.name.isdigit() or not 0 < int(number.name) < 10**6:
         raise Unproven("SEQUENCE by other than a positive number as written")
     return int(number.name)

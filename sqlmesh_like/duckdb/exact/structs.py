@@ -35,20 +35,19 @@ def _struct(node: exp.Struct, types: Types) -> str:
     return replace_by_cast(node, f"struct<{','.join(f'{name}:{type_}' for name, type_ in fields)}>")
 
 
-def _field(node: exp.Bracket, types: Types) -> str:
-    """A field, as the binder writes it: `s['name']`."""
+def struct_field(node: exp.Bracket, holder: str) -> str:
+    """The type of a field, as the binder writes it: `s['name']`."""
     require_only(node, "this", "expressions")
-    fields = {name.lower(): type_ for name, type_ in fields_of(require_known(types.of(node.this))).items()}
     name = node.expressions[0] if len(node.expressions) == 1 else None
-    type_ = fields.get(name.name.lower()) if isinstance(name, exp.Literal) and name.is_string else None
+    type_ = field_type(holder, name.name) if isinstance(name, exp.Literal) and name.is_string else None
     if type_ is None:
         raise Unproven("an item of other than a struct")
     return type_
 
 
-_OF_KNOWN_TYPES = "of a map or an array it is another value, which only types tell"
+def field_type(holder: str, name: str) -> str | None:
+    """The type of a struct's field, in whatever case its name is."""
+    return {own.lower(): type_ for own, type_ in fields_of(require_known(holder)).items()}.get(name.lower())
 
-FORMS: dict[type[exp.Expr], Form] = {
-    exp.Struct: Form(_struct),
-    exp.Bracket: Form(_field, is_listed=False, why=_OF_KNOWN_TYPES),
-}
+
+FORMS: dict[type[exp.Expr], Form] = {exp.Struct: Form(_struct)}

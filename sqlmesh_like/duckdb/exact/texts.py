@@ -85,9 +85,14 @@ def _substring(node: exp.Substring, types: Types) -> str:
 
 
 def _is_at_least(number: exp.Expr, least: int, types: Types) -> bool:
-    """Whether a number is written, or is the greatest of others and a written one, and no less than that or NULL."""
+    """Whether a number is written, or is the greatest of others and a written one, and no less than that or NULL.
+
+    So is the position of a text, which is 0 where there is none, plus such a number.
+    """
     if isinstance(number, exp.Literal):
         return number.is_int and int(number.name) >= least
+    if isinstance(number, exp.Add) and isinstance(number.this, exp.StrPosition):
+        return types.of(number) == "int" and _is_at_least(number.expression, least, types)
     if not isinstance(number, exp.Greatest) or types.of(number) != "int":
         return False
     return any(isinstance(each, exp.Literal) and int(each.name) >= least for each in number.expressions)

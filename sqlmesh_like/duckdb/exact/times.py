@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
+from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
@@ -125,10 +126,30 @@ def _micros(node: exp.UnixMicros, types: Types) -> str:
     return "bigint"
 
 
-def _timestamp_micros(node: exp.Anonymous, types: Types) -> str:
-    """A function of Spark that sqlglot has no class for: TIMESTAMP_MICROS, whose moment must be one of DuckDB's."""
-    if node.name.lower() != "timestamp_micros" or len(node.expressions) != 1:
-        raise Unproven(f"function {node.name.upper()}")
+_MONTHS_BETWEEN = (
+    "CASE WHEN day(x) = day(y) OR (x = last_day(x) AND y = last_day(y)) THEN CAST(months AS DOUBLE)"
+    " ELSE floor((CAST(months AS DOUBLE) + CAST((day(x) - day(y)) * 86400 AS DOUBLE) / CAST(2678400 AS DOUBLE))"
+    " * CAST(100000000 AS DOUBLE) + CAST('0.5' AS DOUBLE)) / CAST(100000000 AS DOUBLE) END"
+).replace("months", "((year(x) - year(y)) * 12 + month(x) - month(y))")
+"""As `DateTimeUtils.monthsBetween`, of midnights: a fraction is one of 31 parts, so none is rounded from the middle."""
+
+
+def _months_between(node: exp.MonthsBetween, types: Types) -> str:
+    require_only(node, "this", "expression")
+    if {types.of(node.this), types.of(node.expression)} != {"date"}:
+        raise Unproven("MONTHS_BETWEEN of other than dates")
+    made = sqlglot.parse_one(_MONTHS_BETWEEN, dialect="duckdb")
+    for name, value in (("x", node.this), ("y", node.expression)):
+        for place in [column for column in made.find_all(exp.Column) if column.name == name]:
+            place.replace(exp.Paren(this=value.copy()))
+    node.replace(exp.Paren(this=made))
+    return "double"
+
+
+def timestamp_micros(node: exp.Anonymous, types: Types) -> str:
+    """TIMESTAMP_MICROS, whose moment must be one of DuckDB's."""
+    if len(node.expressions) != 1:
+        raise Unproven("TIMESTAMP_MICROS of several values")
     if types.of(node.expressions[0]) not in INTEGERS:
         raise Unproven("TIMESTAMP_MICROS of other than a whole number")
     node.replace(exp.Anonymous(this="make_timestamp", expressions=[node.expressions[0].copy()]))
@@ -155,10 +176,10 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.WeekOfYear: Form(_part_of_date, is_listed=False, why=_NOT_TRIED),
     **dict.fromkeys((exp.Hour, exp.Minute, exp.Second), Form(_time_part, is_listed=False, why=_NOT_TRIED)),
     exp.DateTrunc: Form(_first_day, is_listed=False, why=_NOT_TRIED),
+    exp.MonthsBetween: Form(_months_between, is_listed=False, why=_NOT_TRIED),
     exp.LastDay: Form(_last_day), exp.DayOfWeek: Form(_day_of_week), exp.AddMonths: Form(_months_later),
     exp.StrToUnix: Form(_seconds),
     exp.TsOrDsToDate: Form(_to_date), exp.TimestampTrunc: Form(_cut_date), exp.TimeToStr: Form(_date_format),
     exp.DateDiff: Form(_days_between), exp.TsOrDsAdd: Form(_days_later),
     exp.UnixMicros: Form(_micros, is_listed=False, why="of a date, DuckDB's returns a value that Spark refuses"),
-    exp.Anonymous: Form(_timestamp_micros, is_listed=False, why=SYNTAX),
 }  # fmt: skip

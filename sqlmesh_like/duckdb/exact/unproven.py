@@ -26,14 +26,14 @@ def require_only(node: exp.Expr, *known: str) -> None:
 def require_hashed(types: Iterable[str]) -> None:
     """Raise Unproven unless values of these types are equal in both engines alike, also as keys."""
     for result in types:
-        if result == "float" or (is_struct(result) and re.search(r":float\b", result)):
+        if re.search(r"(^|[:<])float\b", result):
             raise Unproven(f"equality of {result}")
 
 
 def require_ordered(types: Iterable[str]) -> None:
-    """Raise Unproven for structs, in which the engines put NULL elsewhere."""
+    """Raise Unproven for structs and arrays, in which the engines put NULL elsewhere."""
     for result in types:
-        if is_struct(result):
+        if "<" in result:
             raise Unproven(f"the order of {result}")
 
 

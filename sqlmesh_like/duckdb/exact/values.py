@@ -9,7 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
-from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.duckdb.duck_types import type_tree
 from sqlmesh_like.duckdb.exact.unproven import Unproven, is_struct
 
@@ -22,6 +22,7 @@ MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}([.]\d{1,6})?)?")
 MOST_DIGITS = 38
 LEAST_SCALE = 6
 NULL = "null"
+ARRAY_OF_NULL = f"array<{NULL}>"
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 Columns = Sequence[tuple[str, str]]
@@ -40,12 +41,18 @@ class Types(Protocol):
 
     def of_query(self, query: exp.Expr) -> Columns: ...
 
+    def of_variable(self, name: str) -> str: ...
+
+    def within(self, variable: str, type_: str) -> Types: ...
+
     def require_condition(self, condition: exp.Expr) -> None: ...
 
 
 def require_known(type_: str) -> str:
-    """The type, if proofs are about its values: without parts, or a struct of such. Raises Unproven."""
-    if is_struct(type_):
+    """The type, if proofs are about its values: without parts, or a struct or array of such. Raises Unproven."""
+    if element := element_of(type_):
+        require_known(element)
+    elif is_struct(type_):
         fields = typed_fields_of(type_)
         if not fields:
             raise Unproven(f"a value of type {type_}")
@@ -72,6 +79,8 @@ def wider_type(one: str, other: str) -> str:
         return one
     if one == NULL:
         return other
+    if ARRAY_OF_NULL in (one, other) and element_of(one) and element_of(other):
+        return other if one == ARRAY_OF_NULL else one
     if one in INTEGERS and other in INTEGERS:
         return max(one, other, key=INTEGERS.__getitem__)
     (p1, s1), (p2, s2) = digits_of_type(one), digits_of_type(other)

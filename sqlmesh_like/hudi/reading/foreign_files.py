@@ -18,6 +18,7 @@ from sqlmesh_like.names import KEY, Column, Schema
 _MARKS = ("org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96")
 _VERSION = "org.apache.spark.version"
 _IN_CALENDAR = re.compile(r"\b(date|timestamp)\b")
+_OF_TYPES = re.compile(r"\b(date|timestamp|string|array)\b")
 
 
 def foreign_reason(timeline: Timeline, slices: Iterable[Slice], columns: Schema) -> str | None:
@@ -26,7 +27,7 @@ def foreign_reason(timeline: Timeline, slices: Iterable[Slice], columns: Schema)
     One file is looked at for each commit that is not this project's, as a commit's files have one writer.
     """
     paths = {each.instant: each.path for each in slices}
-    is_read = any(column.type == "string" or _IN_CALENDAR.search(column.type or "") for column in columns)
+    is_read = any(_OF_TYPES.search(column.type or "") for column in columns)
     if not (paths and is_read):
         return None
     reasons = (_reason(timeline, paths[instant], columns) for instant in _foreign_instants(timeline, paths))
@@ -58,11 +59,20 @@ def _reason(timeline: Timeline, path: str, columns: Schema) -> str | None:
 
 
 def _misread(column: Column, stored: str) -> str | None:
-    """Why a column is misread by others than Spark where pyarrow gives it the type `stored`."""
-    if column.type == "string" and "binary" in stored:
+    """Why a column is misread by others than Spark where pyarrow gives it the type `stored`.
+
+    >>> _misread(Column("a", "array<int>"), "list<array: int32 not null>")
+    'arrays of a in the layout of two levels'
+    >>> _misread(Column("a", "array<timestamp>"), "list<element: timestamp[us, tz=UTC]>") is None
+    True
+    """
+    types = set(re.findall(r"\w+", column.type or ""))
+    if "string" in types and "binary" not in types and "binary" in stored:
         return f"texts of {column.name} that are not marked as texts"
-    if column.type == "timestamp" and "[ns" in stored:
+    if "timestamp" in types and "[ns" in stored:
         return f"timestamps of {column.name} as INT96, beyond the years that pyarrow knows"
+    if "array" in types and re.search(r"list<(array|\w+_tuple)\b", stored):
+        return f"arrays of {column.name} in the layout of two levels"
     return None
 
 

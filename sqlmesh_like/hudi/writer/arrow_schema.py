@@ -47,7 +47,7 @@ def file_footer(avro: str) -> dict[str, str]:
 
 
 def conform_values(column: pa.ChunkedArray, wanted: pa.Field) -> pa.ChunkedArray:
-    """The column with the type of a field of the table's files: moments get UTC, fields of structs may lose NULL.
+    """The column with the type of a field of the table's files: moments get UTC, fields and elements may lose NULL.
 
     Raises UnsupportedRowsError for other types, fields of other names or in another order, and for NULL in a field that
     has none.
@@ -61,6 +61,8 @@ def _conform(values: pa.Array, wanted: pa.Field) -> pa.Array:
         return values
     if (own, type_) == (pa.timestamp("us"), _MOMENT):
         return values.cast(type_)
+    if pa.types.is_list(own) and pa.types.is_list(type_):
+        return _conform_lists(values, wanted)
     is_struct = pa.types.is_struct(own) and pa.types.is_struct(type_)
     if not is_struct or [field.name for field in own] != [field.name for field in type_]:
         raise UnsupportedRowsError(f"{wanted.name} as {own}, which is {type_}")
@@ -69,6 +71,16 @@ def _conform(values: pa.Array, wanted: pa.Field) -> pa.Array:
         part = _conform(values.field(number), field)
         parts.append(part if field.nullable else _with_values(part, is_null, field.name))
     return pa.StructArray.from_arrays(parts, fields=list(type_), mask=is_null)
+
+
+def _conform_lists(lists: pa.ListArray, wanted: pa.Field) -> pa.ListArray:
+    """The lists, which may be a part of an array, with elements as those of a field; NULL lists stay NULL."""
+    element, elements = wanted.type.value_field, _conform(lists.flatten(), wanted.type.value_field)
+    if not element.nullable and elements.null_count:
+        raise UnsupportedRowsError(f"an element of {wanted.name} without a value")
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, elements, type=wanted.type, mask=lists.is_null())
 
 
 def _with_values(values: pa.Array, is_null: pa.Array, name: str) -> pa.Array:
@@ -102,6 +114,8 @@ def _type(avro: Any) -> pa.DataType:
         return pa.decimal128(avro["precision"], avro.get("scale", 0))
     if logical in _LOGICAL:
         return _LOGICAL[logical]
+    if isinstance(avro, dict) and avro.get("type") == "array":
+        return pa.list_(_field({"name": "element", "type": avro["items"]}))
     if isinstance(avro, dict) and avro.get("type") == "record":
         return pa.struct([_field(field) for field in avro["fields"]])
     raise UnsupportedRowsError(f"a column of type {avro}")

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pyarrow as pa
 
-from sqlmesh_like.analyze.spark_types.nested_types import typed_fields_of
+from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.hudi.recovery.table_swap import create_table, replace_table, require_no_savepoint
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
@@ -154,7 +154,7 @@ def _ordered_by(ordering: Sequence[str]) -> dict[str, str]:
 
 
 def table_schema(table: NewTable) -> str:
-    """The table's Avro schema. Raises UnsupportedRowsError for lists, maps and other types."""
+    """The table's Avro schema. Raises UnsupportedRowsError for maps and other types."""
     fields: list[object] = []
     for column in table.columns:
         type_ = avro_type(f"hoodie.{table.name}.{table.name}_record", column.name, column.type or "")
@@ -165,12 +165,14 @@ def table_schema(table: NewTable) -> str:
 
 
 def avro_type(record: str, column: str, type_: str) -> object:
-    """The Avro type of a column, or of a struct's field, in the record of this full name.
+    """The Avro type of a column, of a struct's field or an array's element, in the record of this full name.
 
     Raises UnsupportedRowsError as `table_schema`.
     """
     if type_ in _AVRO:
         return _AVRO[type_]
+    if element := element_of(type_):
+        return {"type": "array", "items": ["null", avro_type(record, column, element)]}
     if fields := typed_fields_of(type_):
         types = [(name, ["null", avro_type(f"{record}.{column}", name, part)]) for name, part in fields]
         own = [{"name": name, "type": part, "default": None} for name, part in types]

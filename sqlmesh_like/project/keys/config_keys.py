@@ -22,6 +22,7 @@ from sqlmesh_like.project.keys.config_values import (
     setting_without_effect,
     text_setting,
     texts_setting,
+    tolerance_setting,
     unchecked_setting,
 )
 from sqlmesh_like.project.keys.shape import JsonSchema, Shape
@@ -36,6 +37,9 @@ CHECKED: Mapping[str, Setting] = {
     ),
     "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
     "refresh": one_of_setting("How the table is updated when its inputs change.", *get_args(Refresh)),
+    "floating": tolerance_setting(
+        "Relative tolerance within which sums and averages of doubles are merged; `recompute` computes groups anew."
+    ),
     "tags": texts_setting("Tags to select by; those of all levels are combined.", ["nightly"]),
     "schema": text_setting("Schema of the table, appended to the target's where dbt's own rule applies.", "dws"),
     "alias": text_setting("Name of the table, if it differs from the file's.", "orders"),

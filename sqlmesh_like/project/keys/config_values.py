@@ -94,6 +94,11 @@ def boundary_setting(help_: str, example: object) -> Setting:
     return Setting(_boundary, "date, text or whole number", {"type": ["string", "integer"]}, help_, example)
 
 
+def tolerance_setting(help_: str) -> Setting:
+    schema: JsonSchema = {"anyOf": [{"const": "recompute"}, {"type": ["number", "string"]}]}
+    return Setting(_tolerance, "`recompute` or a number", schema, help_, "1e-9")
+
+
 def hooks_setting(help_: str, example: object) -> Setting:
     statement: JsonSchema = {"type": "object", "properties": {"sql": _STRING}, "required": ["sql"]}
     one = {"anyOf": [_STRING, statement]}
@@ -197,6 +202,23 @@ def _boundary(key: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         raise ConfigFault(key, f"config {key!r} must be a date, a text or a whole number, not {value!r}")
     return str(value)
+
+
+_FINEST, _COARSEST = 1e-15, 1e-3
+
+
+def _tolerance(key: str, value: object) -> float | None:
+    """A number, or the text of one, which `1e-9` is in YAML."""
+    if value in (None, "recompute"):
+        return None
+    try:
+        tolerance = float(value) if isinstance(value, str | float) else 0.0
+    except ValueError:
+        tolerance = 0.0
+    if not _FINEST <= tolerance <= _COARSEST:
+        words = f"a number from {_FINEST:g} to {_COARSEST:g}"
+        raise ConfigFault(key, f"config {key!r} is {value!r}; it must be `recompute` or {words}")
+    return tolerance
 
 
 def _hooks(key: str, value: object) -> tuple[str, ...]:

@@ -22,11 +22,15 @@ _ROWS, _FEWEST, _STORED, _WANTED, _EXACT = "_sml_rows", "_sml_fewest", "_sml_sto
 
 
 def difference(
-    stored: DataFrame, expected: DataFrame, limit: int, inexact: Sequence[str] | None = None
+    stored: DataFrame,
+    expected: DataFrame,
+    limit: int,
+    inexact: Sequence[str] | None = None,
+    tolerance: float = RELATIVE_TOLERANCE,
 ) -> RowDifference:
     """Rows of either side without an equal row on the other (multisets). If all are equal, each side is read once.
 
-    `inexact`: the columns that are compared at a tolerance; None: all floating-point numbers.
+    `inexact`: the columns that are compared at the tolerance; None: all floating-point numbers.
     """
     types = stored.schema
     stored, alike = _with_entries(stored), _with_entries(_cast_as(stored, expected))
@@ -36,14 +40,14 @@ def difference(
     total = _count(unequal)
     floats = [name for name, type_ in stored.dtypes if type_ in ("double", "float")] if inexact is None else inexact
     if floats and total > MATCHED_AT_MOST:
-        unequal = _without_close_pairs(unequal, floats)
+        unequal = _without_close_pairs(unequal, floats, tolerance)
         total = _count(unequal)
 
     def rows_of(sign: int, most: int | None) -> list[Row]:
         frame = _repeat_surplus(unequal, -sign)
         return _rows(frame if most is None else frame.limit(most), types)
 
-    return close_difference(total, rows_of, floats, limit)
+    return close_difference(total, rows_of, floats, limit, tolerance)
 
 
 def _with_entries(frame: DataFrame) -> DataFrame:
@@ -56,7 +60,7 @@ def _count(unequal: DataFrame) -> int:
     return unequal.agg(F.sum(F.abs(_COPIES))).collect()[0][0] or 0
 
 
-def _without_close_pairs(unequal: DataFrame, floats: Sequence[str]) -> DataFrame:
+def _without_close_pairs(unequal: DataFrame, floats: Sequence[str], tolerance: float) -> DataFrame:
     """Without the pairs of one row of each side that differ in these columns only, and there within the tolerance.
 
     Rows that share their other columns with further ones stay.
@@ -77,7 +81,7 @@ def _without_close_pairs(unequal: DataFrame, floats: Sequence[str]) -> DataFrame
     )
     is_pair = (F.col(_ROWS) == 2) & (F.col(_FEWEST) == -1) & (F.col(_COPIES) == 1)
     for number in range(len(floats)):
-        is_pair &= _is_close(F.col(f"{_STORED}{number}"), F.col(f"{_WANTED}{number}"))
+        is_pair &= _is_close(F.col(f"{_STORED}{number}"), F.col(f"{_WANTED}{number}"), tolerance)
     pairs = sides.where(is_pair).select(*[F.col(f"`{name}`").alias(f"{_EXACT}{n}") for n, name in enumerate(exact)])
     is_same = F.lit(True)
     for number, name in enumerate(exact):
@@ -85,20 +89,26 @@ def _without_close_pairs(unequal: DataFrame, floats: Sequence[str]) -> DataFrame
     return unequal.join(pairs, is_same, "left_anti")
 
 
-def _is_close(one: Column, other: Column) -> Column:
+def _is_close(one: Column, other: Column, tolerance: float) -> Column:
     """As `math.isclose` by the relative tolerance, and NULLs and NaNs are equal. In Spark NaN is above infinity."""
     distance = F.abs(one - other)
-    is_near = distance <= F.greatest(F.abs(one), F.abs(other)) * RELATIVE_TOLERANCE
+    is_near = distance <= F.greatest(F.abs(one), F.abs(other)) * tolerance
     return one.eqNullSafe(other) | F.coalesce(is_near & (distance < float("inf")), F.lit(False))
 
 
 def sampled_difference(
-    stored: DataFrame, expected: DataFrame, names: Sequence[str], sample: Sample, limit: int, inexact: Sequence[str]
+    stored: DataFrame,
+    expected: DataFrame,
+    names: Sequence[str],
+    sample: Sample,
+    limit: int,
+    inexact: Sequence[str],
+    tolerance: float,
 ) -> RowDifference:
     """As `difference`, of the rows whose hash of these columns is among the smallest `sample.keys` in the table."""
     if not names:
         keys = ComparedKeys((), 0, is_all=True, up_to=LargestHash(_ENGINE, None))
-        return replace(difference(stored, expected, limit, inexact), keys=keys)
+        return replace(difference(stored, expected, limit, inexact, tolerance), keys=keys)
     hashed = F.xxhash64(F.lit(sample.seed), *[F.col(f"`{name}`") for name in names])
     if sample.up_to is None:
         hashes = stored.select(hashed.alias(_HASH)).distinct().orderBy(_HASH).limit(sample.keys + 1).collect()
@@ -109,7 +119,8 @@ def sampled_difference(
         largest = sample.up_to.of(_ENGINE)
         is_sampled = _up_to(hashed, largest)
         count = stored.where(is_sampled).select(hashed).distinct().count()
-    sampled = difference(stored.where(is_sampled), _cast_as(stored, expected).where(is_sampled), limit, inexact)
+    alike = _cast_as(stored, expected)
+    sampled = difference(stored.where(is_sampled), alike.where(is_sampled), limit, inexact, tolerance)
     keys = ComparedKeys(tuple(names), count, is_all=largest is None, up_to=LargestHash(_ENGINE, largest))
     return replace(sampled, keys=keys)
 

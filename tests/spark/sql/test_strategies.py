@@ -124,6 +124,30 @@ def test_aggregates_follow_retractions_nulls_and_groups_that_die_and_come_back(l
 
 
 @pytest.mark.release
+def test_sums_of_doubles_are_merged_within_a_tolerance(lake: Lake) -> None:
+    measured = lake.source("measured", "id int, g string, x double")
+    sql = "select g, sum(x) as s, avg(x) as a, count(*) as n, max(soundex(g)) as sounds from @measured group by g"
+    lake.model("totals", "{{ config(floating='1e-9') }} " + sql)
+    lake.model("local", "{{ config(floating='1e-9') }} " + sql.replace("max(soundex(g))", "max(g)"))
+    many = [(n, "p", n / 7) for n in range(50)]
+    measured.upsert(*many, (100, "q", 1e16), (101, "q", 1.0), (102, "r", float("nan")), (103, "r", 2.0))
+    lake.run_well()
+    lake.assert_maintained()
+    for changed, gone in (
+        ([(50, "p", 0.1), (3, "p", -0.0)], [(100, "q", 1e16)]),
+        ([(104, "r", float("inf"))], [(102, "r", 0.0), (50, "p", 0.1)]),
+        ([(105, "r", 1e300), (106, "q", None)], [(104, "r", 0.0), (101, "q", 1.0)]),
+    ):
+        measured.upsert(*changed, delete=gone)
+        assert set(lake.run_well().values()) == {"aggregate_merge"}
+        lake.assert_maintained()
+    for name in ("totals", "local"):
+        by_group = {row[0]: row[1:4] for row in lake.rows(name)}
+        assert by_group["q"] == (None, None, 1)
+        assert by_group["r"] == (1e300, 5e299, 2)
+
+
+@pytest.mark.release
 def test_windows_over_all_rows_go_on_from_the_table_and_a_variance_from_its_sums(lake: Lake, orders: Table) -> None:
     lake.model(
         "placed", "select id, rank() over (order by amount desc) as place, sum(amount) over () as s from @orders"

@@ -148,6 +148,61 @@ def test_structs_that_spark_built_are_followed_without_it(spark: SparkSession, t
     lake.assert_maintained()
 
 
+def test_arrays_are_written_as_hudi_writes_them(spark: SparkSession, tmp_path: Path) -> None:
+    """Empty ones, NULL, and NULL within; and elements without NULL where Spark built the table so."""
+    lake, type_ = Lake(spark, tmp_path), "array<struct<c:decimal(22,2),at:timestamp,more:array<int>>>"
+    columns = f"_sml_key string, v {type_}, d array<decimal(10,2)>"
+    ours, twin = (lake.source(name, columns, ("_sml_key",)) for name in ("ours", "twin"))
+    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 1)
+    rows: list[Row] = [
+        ("a", [(D("1.50"), moment, [1, None])], [D("1.00"), None]), ("b", None, None), ("c", [], []),
+        ("d", [None, (None, None, None), (None, None, [])], [None]),
+    ]  # fmt: skip
+    twin.write(*rows, operation="bulk_insert")
+    made = NewTable(ours.uri, ours.layout.name, tuple(Column(*c.split(" ")) for c in columns.split(", ")))
+    schema = file_schema(table_schema(made))
+    arrays = pa.array([_items(r[1]) for r in rows], schema.field("v").type)
+    decimals = pa.array([r[2] for r in rows], schema.field("d").type)
+    made.write(pa.table({"_sml_key": [r[0] for r in rows], "v": arrays, "d": decimals}), {"by": "us"})
+    schemas = [json.loads((table.timeline.schema_json(table.frontier()) or "").replace(table.layout.name, "x"))
+               for table in (ours, twin)]  # fmt: skip
+    assert schemas[0]["fields"][1:3] == schemas[1]["fields"][1:3] and shown(ours) == shown(twin)
+    since, more = (ours.frontier(), twin.frontier()), [("a", None, []), ("b", [(D("2.00"), None, [7])], [D("3.00")])]
+    for table in (ours, twin):
+        table.upsert(*more, delete=[rows[3]])
+    assert shown(ours) == shown(twin) and change(ours, since[0]) == change(twin, since[1])
+    for table in (ours, twin):
+        written_here(
+            table, [("a", _items([(D("-1.00"), moment, None)]), [None]), ("e", [None], None)], [("c", None, None)]
+        )
+    assert shown(ours) == shown(twin) and change(ours, since[0]) == change(twin, since[1])
+
+
+def _items(value: object) -> object:
+    """The structs of an array as Arrow takes them."""
+    names = ("c", "at", "more")
+    return value and [item and dict(zip(names, item, strict=True)) for item in value]  # type: ignore[attr-defined]
+
+
+@pytest.mark.release
+def test_arrays_that_spark_built_are_followed_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake(spark, tmp_path)
+    table = lake.source("t", "id int, n tinyint, d decimal(10,2), s string, tags array<string>")
+    table.upsert((1, 2, D("1.50"), "a,b", ["x", None]), (2, None, None, None, None), (4, 1, None, "", []))
+    lake.model(
+        "m", "select id, array(id, 1) as a, split(s, ',') as parts, array(struct(d, n)) as st, tags,"
+        " transform(tags, t -> concat(t, '!')) as loud from @t",
+    )  # fmt: skip
+    lake.model("g", "select size(a) as n, collect_list(id) as ids, sort_array(collect_set(parts[0])) as firsts,"
+               " max_by(st, id) as last from {{ ref('m') }} group by size(a)")  # fmt: skip
+    lake.model("e", "select id, pos, tag from {{ ref('m') }} lateral view outer posexplode(tags) l as pos, tag")
+    assert set(lake.run_well().values()) == {"full_refresh"}
+    lake.assert_maintained()
+    table.upsert((1, 3, None, "c", []), (3, 1, D("2.00"), "d,", [None, "y"]), delete=[(2, None, None, None, None)])
+    assert lake.run_well() == {"m": "row_based", "g": "group_recompute", "e": "row_based"}
+    lake.assert_maintained()
+
+
 def test_a_table_made_without_spark_is_one_that_hudi_goes_on_with(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lake(spark, tmp_path)
     ours, twin = (lake.source(name, "_sml_key string, n decimal(12,2), ym string", ("_sml_key",), "ym", 2)

@@ -62,7 +62,13 @@ REBUILT = {
     "select t.a, l.c from ods.t, lateral (select u.b as c from ods.u where u.a = t.zz) l":
         ("QRY009", 29, "LATERAL of a query: unknown column 'zz'"),
     "select t.a, l.c from ods.t, lateral (select u.b as c, row_number() over (order by u.b) as r from ods.u where"
-    " u.a = t.a) l": ("QRY009", 29, "LATERAL of a query with groups, windows or further clauses"),
+    " u.a > t.a) l": ("QRY009", 110, "LATERAL of windows over rows chosen by other than equalities"),
+    "select t.a, l.c from ods.t, lateral (select u.b as c, row_number() over (order by u.b) as r from ods.u where"
+    " u.a = t.s) l": ("QRY009", 110, "LATERAL of windows by an equality of other than one exact type"),
+    "select t.a, l.c from ods.t, lateral (select u.b as c, rank() over (order by t.b) as r from ods.u where u.a = t.a)"
+    " l": ("QRY009", 29, "LATERAL of a query: unknown table or alias 't' in t.b"),
+    "select t.a, l.c from ods.t, lateral (select u.b as c, rank() over (order by u.b) as r from ods.u where u.a = t.a"
+    " group by u.b) l": ("QRY009", 29, "LATERAL of a query with groups, windows or further clauses"),
     "select t.a, l.c from ods.t left join lateral (select sum(u.b) as c from ods.u where u.a = t.a) l on l.c > 1":
         ("QRY009", 38, "LATERAL of a query with groups, windows or further clauses"),
     "select t.a from ods.t where (select max(u.a) from ods.u) in (select w.a from ods.u as w)":

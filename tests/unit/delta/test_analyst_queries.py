@@ -44,7 +44,6 @@ TEXTS = {
     "category": "toys food", "plan": "basic pro", "props": '{"price":1.5,"item":{"id":"7"}} {}', "email": "a@x b@x",
 }  # fmt: skip
 REBUILT = {
-    "LATERAL: the two newest orders of each customer": "QRY009",
     "a filter above sums of doubles": "AGG007",
     "distinct users of 28 days by a window over a set": "FUN001",
     "maps made from entries": "FUN001",
@@ -57,6 +56,8 @@ LACKING = {
     "arrays: aggregate with a lambda", "arrays: products with a tag of a list", "attribution: linear shares",
 }  # fmt: skip
 """What DuckDB does not run as it is written, or gives other values of: quotients of decimals, counts of PIVOT."""
+EMPTY = {"running balance: days on which it was negative"}
+"""What has no rows over the drawn values: no amount is negative."""
 PATHS, MOST_PATHS = count(1, 2, 20), 20
 
 
@@ -135,7 +136,7 @@ def test_nearly_all_shapes_are_followed_and_the_others_say_why() -> None:
         if (plan := plan_of(sql)).classification.strategy == "full_refresh"
     }
     assert reasons == REBUILT
-    assert len(QUERIES) - len(reasons) >= 246
+    assert len(QUERIES) - len(reasons) >= 247
 
 
 def unproven(plan: CompiledModel) -> str | None:
@@ -160,7 +161,7 @@ def unproven(plan: CompiledModel) -> str | None:
 
 def test_most_shapes_need_no_jvm_and_the_others_say_why() -> None:
     reasons = {name: unproven(plan_of(sql)) for name, sql in QUERIES.items() if name not in REBUILT}
-    assert sum(reason is None for reason in reasons.values()) >= 205, reasons
+    assert sum(reason is None for reason in reasons.values()) >= 234, reasons
 
 
 @sample("name", [name for name in QUERIES if name not in REBUILT.keys() | LACKING], every=30)
@@ -176,4 +177,4 @@ def test_a_shape_follows_random_changes(name: str) -> None:
                 moved += any(vars(lake.apply(plan, before, after)).values())
                 for kind, mismatch in (("rows", lake.verify(plan)), ("state", lake.verify_state(plan))):
                     assert not mismatch, f"{kind} of {name}\n{mismatch}\n{before}\n{after}"
-    assert moved, name
+    assert moved or name in EMPTY, name

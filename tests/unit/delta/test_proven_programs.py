@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 import pytest
 import sqlglot
 
+from sqlmesh_like.compiler import CompiledModel, Compiler
 from sqlmesh_like.duckdb import dialect
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from sqlmesh_like.names import WEIGHT, Column, Schema
-from tests.properties.lake import compiled, schema
+from sqlmesh_like.plan.fingerprint import fingerprint
+from sqlmesh_like.project.nodes import ModelConfig
+from tests.properties.lake import T, compiled, model, schema
 
 COLUMNS = schema(
     g="string", v="int", m="decimal(10,2)", b="boolean", d="date", f="double", s="string", arr="array<int>"
 )
 
 
-def proven(sql: str) -> list[str]:
+def proven(sql: str, model: CompiledModel | None = None) -> list[str]:
     """Each step of the program as DuckDB's text. Raises Unproven."""
-    model = compiled(sql, COLUMNS)
+    model = model or compiled(sql, COLUMNS)
     program, build = model.table.program, model.table.build
     assert program is not None and build is not None
     known: dict[str, Schema] = {"current": (*COLUMNS, Column("_sml_key", "string"))}
@@ -41,6 +46,11 @@ def proven(sql: str) -> list[str]:
         "select g, max_by(struct(v, d), d) as r, count(distinct v, d) as n from ods.t group by g",
         "select g, s, grouping(s) as l, sum(v) as n from ods.t group by cube(g, s) having grouping(g) = 0 or s is null",
         "select g, stack(2, 'v', v, 'n', v + 1) as (name, number) from ods.t",
+        "select g, max_by(arr, d) as r, collect_list(struct(arr, d)) as l, sort_array(collect_set(v)) as s"
+        " from ods.t group by g",
+        "select g, pos, element from ods.t lateral view outer posexplode(arr) l as pos, element where size(arr) > 1",
+        "select g, percentile(v, 0.9) as p, median(m) as m, percentile_cont(0.5) within group (order by v desc) as c"
+        " from ods.t group by g",
         "select g, avg(v) as m, avg(m) as a from ods.t group by g having avg(v) > 1",
         "select g, stddev(v) as r, var_pop(m) filter (where b) as q, regr_syy(m, v) as y from ods.t group by g",
     ],
@@ -49,12 +59,22 @@ def test_no_spark_is_needed(sql: str) -> None:
     assert len(proven(sql)) > 1
 
 
+def test_sums_of_doubles_are_merged_without_spark() -> None:
+    sql = "select g, sum(f) as s, avg(f / 3) filter (where b) as a, min(v) as m from ods.t group by g"
+    tolerant = replace(model(sql), config=ModelConfig(floating=1e-9))
+    plan = Compiler({T: COLUMNS}).compile(tolerant)
+    assert plan.classification.strategy == "aggregate_merge"
+    assert any("_sml_magnitude_" in text for text in proven(sql, plan))
+    coarser = Compiler({T: COLUMNS}).compile(replace(tolerant, config=ModelConfig(floating=1e-6)))
+    assert fingerprint(coarser) != fingerprint(plan)
+
+
 @pytest.mark.parametrize(
     "sql",
     [
-        "select g, max_by(arr, d) as r from ods.t group by g",
+        "select g, max(arr) as r from ods.t group by g",
         "select g, max(struct(v, d)) as r from ods.t group by g",
-        "select g, collect_list(v) as r from ods.t group by g",
+        "select g, collect_set(f) as r from ods.t group by g",
     ],
 )
 def test_values_of_other_types_are_left_to_spark(sql: str) -> None:

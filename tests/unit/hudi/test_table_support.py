@@ -129,12 +129,12 @@ def test_file_groups_of_no_bucket_leave_a_table_to_spark(table: WrittenTable) ->
 
 
 NESTED = {
-    "array": {"type": "array", "items": "string"},
+    "array of maps": {"type": "array", "items": {"type": "map", "values": "long"}},
     "map": {"type": "map", "values": "long"},
-    "struct of an array": {
+    "struct of a map": {
         "type": "record",
         "name": "s",
-        "fields": [{"name": "f", "type": {"type": "array", "items": "string"}}],
+        "fields": [{"name": "f", "type": {"type": "map", "values": "string"}}],
     },
     "milliseconds": {"type": "long", "logicalType": "timestamp-millis"},
     "time": {"type": "long", "logicalType": "time-micros"},

@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from sqlmesh_like.run import close_rows
-from sqlmesh_like.run.close_rows import close_difference
+from sqlmesh_like.run.close_rows import close_difference, relative_tolerance
 from sqlmesh_like.run.ports import Row
 
 NEAR = 0.1 + 0.2
@@ -40,6 +40,13 @@ def test_rows_whose_doubles_are_close_are_the_same_row() -> None:
 @pytest.mark.parametrize(("one", "other"), [(1.0, 1.0 + 1e-6), (inf, -inf), (None, nan), (0.0, 1e-300), (1.0, None)])
 def test_what_is_not_close_is_a_difference(one: float | None, other: float | None) -> None:
     assert difference([{"id": 1, "f": one}], [{"id": 1, "f": other}]) == (2, [(-1, 1), (1, 1)])
+
+
+def test_a_declared_tolerance_is_a_larger_one() -> None:
+    assert [relative_tolerance(declared) for declared in (None, 1e-12, 1e-6)] == [1e-9, 1e-9, 1e-6]
+    rows = {-1: [{"f": 1.0}], 1: [{"f": 1.0 + 1e-7}]}
+    found = [close_difference(2, lambda sign, _: list(rows[sign]), ("f",), 9, each).total for each in (1e-9, 1e-6)]
+    assert found == [2, 0]
 
 
 def test_each_row_is_matched_once() -> None:

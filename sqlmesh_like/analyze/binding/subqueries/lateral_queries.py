@@ -2,6 +2,8 @@
 
 - Rows of FROM and WHERE are a join, whose condition is WHERE.
 - Aggregates without GROUP BY are one row: each is a scalar subquery.
+- Window functions over rows chosen by equalities with the left side are those of a query without these: its windows
+  are partitioned by the inner sides as well, by which it is joined.
 - Any query that reads nothing to its left is a derived table. Spark refuses LIMIT in one that does.
 
 Source: Spark 3.5 `DecorrelateInnerQuery`.
@@ -21,6 +23,7 @@ from sqlmesh_like.analyze.binding.joining import conjuncts, filter_rows, make_jo
 from sqlmesh_like.analyze.binding.scope import Scope, ScopeSource, UnknownName, Unsupported, require_pure
 from sqlmesh_like.analyze.binding.subqueries.correlation import prefix_outputs, resolve_inside_out
 from sqlmesh_like.analyze.expressions.types import infer
+from sqlmesh_like.analyze.spark_types.exactness import is_one_key
 from sqlmesh_like.dialects import SPARK
 
 _PARTS = {"expressions", "from_", "from", "where", "joins", "kind", "order"}
@@ -132,6 +135,9 @@ def join_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf,
         if _is_plain(select):
             has_from = select.args.get("from_") or select.args.get("from")
             return LateralQuery(left, select, name, names, scope_of(select) if has_from else None).join(kind, on)
+        if _has_windows_alone(select):
+            inner, pairs = _without_correlation(select, scope_of(select), left)
+            return _beside(left, read(inner), name, names, kind, on, pairs)
     except UnknownName as unknown:
         raise Unsupported("QRY009", f"LATERAL of a query: {unknown.message}", join.this, "LATERAL") from None
     try:
@@ -144,10 +150,17 @@ def join_lateral(left: Scope, join: exp.Join, kind: JoinKind, scope_of: ScopeOf,
 
 
 def _beside(
-    left: Scope, relation: Relation, alias: str, names: Sequence[str], kind: JoinKind, on: exp.Expr | None
+    left: Scope,
+    relation: Relation,
+    alias: str,
+    names: Sequence[str],
+    kind: JoinKind,
+    on: exp.Expr | None,
+    pairs: Sequence[exp.Expr] = (),
 ) -> Scope:
-    """The scope joined with a query that reads nothing of it."""
-    own = columns(relation)
+    """The scope joined with a query that reads nothing of it, by the equality of its last columns with `pairs`."""
+    every = columns(relation)
+    own = every[: len(every) - len(pairs)]
     if names and len(names) != len(own):
         raise Unsupported("QRY009", "LATERAL with names for some of its columns")
     shown = list(names) or [column.name for column in own]
@@ -155,10 +168,61 @@ def _beside(
         Named(f"{alias}.{name}", exp.column(column.name, quoted=True), column.type)
         for name, column in zip(shown, own, strict=True)
     ]
-    right = Projection(relation, tuple(items))
+    hidden = [Named(f"{alias}.{c.name}", exp.column(c.name, quoted=True), c.type) for c in every[len(own) :]]
+    right = Projection(relation, (*items, *hidden))
     source = ScopeSource(alias, tuple((name, f"{alias}.{name}") for name in shown))
     both = replace(left, relation=make_join(left.relation, right, "inner", None), sources=(*left.sources, source))
-    return replace(both, relation=make_join(left.relation, right, kind, both.resolve(on) if on is not None else None))
+    wanted = [
+        exp.EQ(this=exp.column(named.name, quoted=True), expression=value)
+        for named, value in zip(hidden, pairs, strict=True)
+    ]
+    condition = exp.and_(*wanted, *([both.resolve(on)] if on is not None else [])) if wanted or on is not None else None
+    return replace(both, relation=make_join(left.relation, right, kind, condition))
+
+
+def _without_correlation(select: exp.Select, own: Scope, left: Scope) -> tuple[exp.Select, list[exp.Expr]]:
+    """The query without its equalities with the left side, and the values there, to which its last columns are equal.
+
+    Rows of one partition, by these columns as well, are all rows of it that the equalities choose, or none: values of
+    one exact type that equal one value are one key. Source: Spark 3.5 `DecorrelateInnerQuery`, of `Window`.
+    """
+    inner, where, pairs = select.copy(), select.args.get("where"), list[exp.Expr]()
+    kept, keys = list[exp.Expr](), list[exp.Expr]()
+    for part in conjuncts(where.this) if where else []:
+        if _is_of(part, own):
+            kept.append(part.copy())
+            continue
+        sides = [(part.this, part.expression), (part.expression, part.this)] if isinstance(part, exp.EQ) else []
+        if not (found := [(one, other) for one, other in sides if _is_of(one, own) and not _reads(other, own)]):
+            raise Unsupported("QRY009", "LATERAL of windows over rows chosen by other than equalities", part)
+        ((mine, theirs),) = found
+        value = left.resolve(theirs)
+        require_pure(value)
+        if not is_one_key(infer(own.resolve(mine), own.known), infer(value, left.known)):
+            raise Unsupported("QRY009", "LATERAL of windows by an equality of other than one exact type", part)
+        keys.append(mine)
+        pairs.append(value)
+    inner.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    for window in [window for item in inner.expressions for window in item.find_all(exp.Window)]:
+        own_keys = window.args.get("partition_by") or []
+        window.set("partition_by", [*own_keys, *(key.copy() for key in keys if key not in own_keys)])
+    for number, key in enumerate(keys):
+        inner.append("expressions", exp.alias_(key.copy(), f"lateral key {number}", quoted=True))
+    return inner, pairs
+
+
+def _is_of(part: exp.Expr, scope: Scope) -> bool:
+    """Whether all columns of an expression are a scope's own."""
+    try:
+        scope.resolve(part)
+    except UnknownName:
+        return False
+    return True
+
+
+def _reads(part: exp.Expr, scope: Scope) -> bool:
+    """Whether some column of an expression is one of a scope, which then hides those around it."""
+    return any(_is_of(column, scope) for column in part.find_all(exp.Column))
 
 
 def _with_one_row(left: Scope, select: exp.Select, alias: str, names: Sequence[str], ask: Ask) -> Scope:
@@ -180,6 +244,17 @@ def _is_plain(query: exp.Expr) -> TypeGuard[exp.Select]:
     if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
         return False
     return not any(item.find(exp.Window, exp.UDTF, exp.Query) or aggregate_calls(item) for item in query.expressions)
+
+
+def _has_windows_alone(query: exp.Expr) -> TypeGuard[exp.Select]:
+    """Whether a query is a SELECT of rows of tables with window functions, without groups and further clauses."""
+    if not isinstance(query, exp.Select) or any(v for part, v in query.args.items() if v and part not in _PARTS):
+        return False
+    if not query.find(exp.Window) or not (query.args.get("from_") or query.args.get("from")):
+        return False
+    where = query.args.get("where")
+    asked = [*query.expressions, *([where] if where is not None else [])]
+    return not any(part.find(exp.UDTF, exp.Query) or aggregate_calls(part) for part in asked)
 
 
 def _is_one_row(query: exp.Expr) -> TypeGuard[exp.Select]:
