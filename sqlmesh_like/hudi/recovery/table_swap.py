@@ -33,7 +33,7 @@ def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
     fault_point("swap.old_aside")
     _move(uri + _NEW, uri)
     fault_point("swap.new_in_place")
-    _remove(uri + _OLD)
+    remove(uri + _OLD)
     fault_point("swap.end")
 
 
@@ -53,7 +53,7 @@ def create_table(uri: str, build: Callable[[str], None]) -> None:
     build(uri + _NEW)
     fault_point("create.built")
     if folder(uri).exists():
-        _remove(uri + _NEW)
+        remove(uri + _NEW)
         raise RetryableError(f"another writer has made {uri}")
     _move(uri + _NEW, uri)
     fault_point("create.end")
@@ -66,13 +66,13 @@ def take_place(source: str, uri: str) -> None:
     """
     if folder(source).exists():
         if folder(uri).exists():
-            _remove(uri + _OLD)
+            remove(uri + _OLD)
             _move(uri, uri + _OLD)
             fault_point("promotion.aside")
         Path(folder(uri).path).parent.mkdir(parents=True, exist_ok=True)
         _move(source, uri)
         fault_point("promotion.moved")
-    _remove(uri + _OLD)
+    remove(uri + _OLD)
 
 
 def has_remains(uri: str) -> bool:
@@ -89,8 +89,8 @@ def recover(uri: str) -> bool:
     is_moved = not folder(uri).exists() and (is_complete or has_old)
     if is_moved:
         _move(new if is_complete else old, uri)
-    _remove(new)
-    _remove(old)
+    remove(new)
+    remove(old)
     return is_moved
 
 
@@ -98,6 +98,7 @@ def _move(source: str, target: str) -> None:
     folder(source).fs.mv(folder(source).path, folder(target).path, recursive=True)
 
 
-def _remove(uri: str) -> None:
+def remove(uri: str) -> None:
+    """Remove a table, if there is one."""
     if folder(uri).exists():
         folder(uri).fs.rm(folder(uri).path, recursive=True)
