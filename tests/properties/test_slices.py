@@ -19,7 +19,7 @@ from tests.levels import count
 from tests.properties.case import Case
 from tests.properties.cases import CONSTRUCTS, Drawn, cases, examples
 
-CASES = count(25, 1_500, 5_000)
+CASES = count(25, 500, 5_000)
 Stored = Counter[tuple[Any, ...]]
 
 
@@ -59,7 +59,7 @@ def sliced_cases(draw: st.DrawFn) -> tuple[Case, str, list[str]] | str:
     if not case.partition_by and names:
         case = replace(case, partition_by=(draw(st.sampled_from(names)),))
     try:
-        type_ = partition_type(case.plan.facts)
+        type_ = partition_type(case.plan.facts, case.plan.classification)
         compile_slice(case.plan.facts, case.plan.classification, PartitionRange(type_))
     except UnsplitError as error:
         return str(error).partition(":")[0]

@@ -33,13 +33,15 @@ class SliceProgram:
     values: tuple[ScannedValue, ...]
 
 
-def partition_type(facts: QueryFacts) -> str:
-    """The type of the first partition column. Raises UnsplitError where there is none, or none that has an order."""
+def partition_type(facts: QueryFacts, classification: Classification) -> str:
+    """The type of the first partition column. Raises UnsplitError where no range of it can be computed alone."""
     if not facts.model.config.partition_by:
         raise UnsplitError("the table has no partitions")
+    if facts.relation is None or classification.strategy == "full_refresh" or facts.model.author_strategy is not None:
+        first = classification.reasons[0]
+        raise UnsplitError(f"the query is run as a whole: {first.rule} {first.message}")
     name = facts.model.config.partition_by[0]
-    shown = facts.schema if facts.relation is None else columns(facts.relation)
-    found = next((each for each in shown or () if each.name.lower() == name.lower()), None)
+    found = next((each for each in columns(facts.relation) if each.name.lower() == name.lower()), None)
     if found is None:
         raise UnsplitError(f"the query has no column {name!r}")
     return stored_type(found.type) or ""
@@ -52,12 +54,9 @@ def compile_slice(
 
     Raises UnsplitError, and ValueError for a bound that is not a value of the column.
     """
-    relation, partition_by = facts.relation, facts.model.config.partition_by
-    if relation is None or classification.strategy == "full_refresh" or facts.model.author_strategy is not None:
-        first = classification.reasons[0]
-        raise UnsplitError(f"the query is run as a whole: {first.rule} {first.message}")
-    restriction = Restriction(part)
-    restricted = restriction.of(prune_columns(relation), partition_by[0])
+    partition_by, restriction = facts.model.config.partition_by, Restriction(part)
+    assert facts.relation is not None  # `partition_type` has been asked
+    restricted = restriction.of(prune_columns(facts.relation), partition_by[0])
     plan = plan_of_relation(facts, classification, restricted)
     assert plan.build is not None
     rescan = RescanProgram(_partitions(part, partition_by, replaces=replaces), plan.build, partition_by, None)

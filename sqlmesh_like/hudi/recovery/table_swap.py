@@ -1,6 +1,7 @@
 """Replacing a table whose types or partitions change: built beside, then swapped by two renames. Owns their recovery.
 
 The names on disk are the journal: `<table>__sml_new` is a table being built, `<table>__sml_old` the one it replaces.
+One that is built in slices is `<table>__sml_slices`, and takes its place by `take_place`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.slices.sliced_build import beside
 
 _NEW, _OLD = "__sml_new", "__sml_old"
 
@@ -91,6 +93,7 @@ def recover(uri: str) -> bool:
         _move(new if is_complete else old, uri)
     remove(new)
     remove(old)
+    remove(beside(uri) + _NEW)  # of the first slice of a build
     return is_moved
 
 

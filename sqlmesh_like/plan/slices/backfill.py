@@ -52,7 +52,7 @@ def plan_backfill(planned: PlannedModel, target: TableState, words: str) -> Plan
 
 def _range(planned: PlannedModel, words: str) -> PartitionRange:
     try:
-        type_ = partition_type(planned.compiled.facts)
+        type_ = partition_type(planned.compiled.facts, planned.compiled.classification)
         part = range_of_words(type_, words)
         slice_program(planned, part, replaces=True)
     except UnsplitError as error:

@@ -48,7 +48,7 @@ def with_slices(
     if why := _why_whole(planned, by, has_catalog=has_catalog):
         return _whole(planned, why, wish)
     place = target if model.config.build_visible else TableState(beside(target.uri), "missing")
-    type_ = partition_type(planned.compiled.facts)
+    type_ = partition_type(planned.compiled.facts, planned.compiled.classification)
     is_required = wish.count is None or wish.is_strict
     build = SlicedBuild(
         model.config.partition_by[0], type_, by, place, is_in_place=model.config.build_visible, is_required=is_required
@@ -102,8 +102,9 @@ def _continued(planned: PlannedModel, begun: TableState, record: TableRecord) ->
         )
         for item in planned.inputs
     )  # fmt: skip
+    type_ = partition_type(planned.compiled.facts, planned.compiled.classification)
     build = SlicedBuild(
-        config.partition_by[0], partition_type(planned.compiled.facts), config.build_by or "", begun,
+        config.partition_by[0], type_, config.build_by or "", begun,
         is_in_place=begun.uri == planned.target.uri, is_required=True,
         built=record.slices_built, left=record.slices_left,
     )  # fmt: skip
@@ -134,7 +135,7 @@ def _why_whole(planned: PlannedModel, by: str, *, has_catalog: bool) -> str | No
     if files := [item for item in planned.inputs if item.state.kind == "files"]:
         return f"{files[0].ref.table} is not a Hudi table"
     try:
-        type_ = partition_type(planned.compiled.facts)
+        type_ = partition_type(planned.compiled.facts, planned.compiled.classification)
         column = model.config.partition_by[0]
         if why := why_not_cut(type_, by):
             return f"its partition column {column}: {why}"
