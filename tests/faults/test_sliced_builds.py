@@ -1,4 +1,4 @@
-"""Builds in slices, killed between two slices, within one, and while the table takes its place: the next run goes on."""
+"""Builds in slices, killed between two slices, within one, and while the table takes its place: they go on."""
 
 from __future__ import annotations
 
