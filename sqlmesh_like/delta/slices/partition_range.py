@@ -8,6 +8,7 @@ from datetime import date, timedelta
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.binding.expression_copies import operand
 from sqlmesh_like.delta.slices.boundary import INTEGERS, boundary_value, order_of
 
 _PERIOD = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?")
@@ -27,6 +28,7 @@ class PartitionRange:
     def holds(self, value: exp.Expr) -> exp.Expr:
         """The condition for a value. Raises ValueError if a bound is not a value of the type."""
         conditions: list[exp.Expr] = []
+        value = operand(value)
         if self.low is not None:
             conditions.append(exp.GTE(this=value.copy(), expression=boundary_value(self.type, self.low)))
         if self.high is not None:

@@ -58,12 +58,14 @@ class SlicedBuild:
 class Slice:
     """The part of a table that one commit builds or replaces.
 
-    `left`: slices of a build that are left after it, `built` how many are built then; None and 0 for other parts.
+    `left`: slices of a build that are left after it, `built` how many are built then; None and 0 for other parts. `of`:
+    how many slices of about this size the table has.
     """
 
     table: TablePlan
     built: int = 0
     left: tuple[str, ...] | None = None
+    of: int = 1
 
 
 def unfinished_build(target: TableState, history: History) -> TableState | None:

@@ -71,7 +71,8 @@ def plan_slice(planned: PlannedModel, build: SlicedBuild) -> PlannedModel:
     inputs = planned.inputs if is_first else tuple(replace(item, start=item.end) for item in planned.inputs)
     return replace(
         planned, target=build.state, strategy="full_refresh" if is_first else "partition_rescan", inputs=inputs,
-        slices=None, slice=Slice(table, build.built + 1 if further else 0, further), has_remains=False,
+        slices=None, has_remains=False,
+        slice=Slice(table, build.built + 1 if further else 0, further, build.built + len(build.left)),
     )  # fmt: skip
 
 
