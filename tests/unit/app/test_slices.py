@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -340,6 +341,18 @@ def test_a_range_of_a_table_that_is_not_built_or_of_another_query_is_refused(
     write_models(shop, daily=QUERIES[DAILY][1].replace("amount > 10", "amount > 20"))
     assert main(["run", "-s", "daily", "--backfill", "2024..2025"]) == 1
     assert "this run recomputes all of it" in capsys.readouterr().out
+
+
+def test_a_signal_ends_a_build_after_a_slice(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(slice_run, "stop_signals", SimpleNamespace(is_wished=lambda: True))
+        assert main(["run", "-s", "daily", "--slices", "3"]) == 1
+    assert "1 of 3 slices by day are built" in capsys.readouterr().out
+    assert main(["retry"]) == 0
+    assert "2 of 3 slices by day are built" in capsys.readouterr().out
+    require_equal(shop, DAILY)
 
 
 def test_retry_goes_on_with_the_range(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
