@@ -132,7 +132,7 @@ def test_a_build_ended_anywhere_goes_on_with_its_slices_whatever_changes_meanwhi
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dice, totals = random.Random(5), Counter[str]()
-    for _ in range(count(4, 40, 300)):
+    for _ in range(count(3, 40, 300)):
         unique_id = dice.choice(list(QUERIES))
         name, is_rebuild = unique_id.rpartition(".")[2], dice.random() < 0.4 and shop.timeline(unique_id).exists
         if not is_rebuild:
@@ -196,7 +196,7 @@ def test_history_that_an_unfinished_build_reads_is_kept(shop: Shop, monkeypatch:
     run(shop)
     interrupt(shop, monkeypatch, 1, select=["daily"], slices=4, full_refresh=True)
     dice = random.Random(8)
-    for _ in range(25):
+    for _ in range(18):
         shop.commit(ORDERS, dice)
     commits = len(shop.timeline(ORDERS).commit_instants)
     run(shop, select=["per_day", "by_tens"])
