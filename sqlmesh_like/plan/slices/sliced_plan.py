@@ -79,6 +79,10 @@ def plan_slice(planned: PlannedModel, build: SlicedBuild) -> PlannedModel:
 def _why_not_continued(planned: PlannedModel, begun: TableState, history: History) -> str:
     record = begun.record
     assert record is not None
+    if begun.is_foreign_on_top:
+        return "something else has written to them"
+    if missing := history.missing(begun.uri):
+        return missing
     if record.fingerprint != planned.fingerprint:
         return "the query or its settings have changed since"
     if set(record.frontier) != {item.ref.unique_id for item in planned.inputs}:

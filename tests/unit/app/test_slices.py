@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -172,6 +173,10 @@ def test_an_edited_query_begins_anew_and_says_so(shop: Shop, monkeypatch: pytest
     done = run(shop, select=["daily"], slices=4)[DAILY]
     assert rules(done)["SLC002"] == "2 slices: the query or its settings have changed since"
     require_equal(shop, DAILY)
+    interrupt(shop, monkeypatch, 2, select=["daily"], slices=4, full_refresh=True)
+    next(Path(begun(shop, DAILY).uri).rglob("*.parquet")).unlink()
+    done = run(shop, select=["daily"], slices=4, full_refresh=True)[DAILY]
+    assert rules(done)["SLC002"].startswith("2 slices: ") and "missing" in rules(done)["SLC002"]
     interrupt(shop, monkeypatch, 1, select=["daily"], slices=4, full_refresh=True)
     done = run(shop, select=["daily"], full_refresh=True)[DAILY]
     assert rules(done)["SLC002"] == "1 slices: the table is built as a whole"
