@@ -154,6 +154,10 @@ class RetryableError(NodeError):
     """A failure that planning again may fix: a file of the pinned snapshot vanished, or a lock was held."""
 
 
+class UnslicedError(NodeError):
+    """A table can be built as a whole, but not slice by slice; nothing was written."""
+
+
 class IngestError(NodeError):
     """Events cannot be ingested; nothing of the failed table's batch was written."""
 

@@ -27,6 +27,8 @@ REMOVAL_POINTS = ("hudi.removal.begin", "hudi.removal.files", "hudi.removal.infl
 SPARK_POINTS = ("spark.write.begin", "spark.write.end")
 """Steps before and after each commit by Spark."""
 SWAP_POINTS = ("swap.built", "swap.old_aside", "swap.new_in_place", "swap.end")
+SLICE_POINTS = ("slices.committed", "slices.placed")
+"""After each slice of a build, and after the finished table has taken its place."""
 CREATE_POINTS = ("create.begin", "create.built", "create.end")
 """Steps of a table that is made without Spark; those of its commit come between the first two."""
 STORE_TABLE_POINTS = ("create.properties",)
@@ -88,7 +90,7 @@ NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(
     COMMIT_POINTS + REMOVAL_POINTS + SPARK_POINTS + SWAP_POINTS + CREATE_POINTS + STORE_TABLE_POINTS
-    + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
+    + SLICE_POINTS + PUBLISH_POINTS + MAINTAIN_POINTS + CLEAN_POINTS + ARCHIVE_POINTS
     + INGEST_POINTS + SMALL_BATCH_POINTS + DATABASE_POINTS + DATABASE_ROW_POINTS + DATABASE_CASCADE_POINTS
     + ROLLBACK_POINTS + SAVEPOINT_POINTS + UNSAVE_POINTS + DROP_POINTS + STORE_DROP_POINTS + ERASURE_POINTS
     + ERASURE_REBUILD_POINTS + RELEASE_POINTS + CLONE_POINTS + PROMOTION_POINTS + STORE_ENVIRONMENT_POINTS + NODE_POINTS

@@ -146,13 +146,16 @@ class Project:
         full_refresh: bool = False,
         fail_fast: bool = False,
         now: datetime | None = None,
+        slices: int | None = None,
+        backfill: str | None = None,
     ) -> RunResult:
         """Update the selected models with work that is proportional to the change, as `sml run`.
 
-        `now` is the run's time (without a zone: UTC). `run_results.json` and `manifest.json` are written. A model
+        `now` is the run's time (without a zone: UTC). `slices`: build tables in about so many commits; `backfill`:
+        FROM..TO, partitions that are recomputed. `run_results.json` and `manifest.json` are written. A model
         that fails is in the result, and `result.ok` is false then.
         """
-        return self._run_command("run", select, exclude, full_refresh, fail_fast, now)
+        return self._run_command("run", select, exclude, full_refresh, fail_fast, now, slices=slices, backfill=backfill)
 
     def seed(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> RunResult:
         """Load the selected seeds whose file changed, as `sml seed`."""
@@ -283,11 +286,15 @@ class Project:
         *,
         store_failures: bool = False,
         units_on: str = "duckdb",
+        slices: int | None = None,
+        backfill: str | None = None,
     ) -> RunResult:
         moment = None if now is None else now.isoformat()
         choice = self._choice_of(select, exclude, full_refresh=full_refresh, fail_fast=fail_fast)
         loaded = load(choice, now=clock(moment), reporter=self._reporter, spark=self._spark, broken=True)
-        request = RunRequest(command, moment, store_failures=store_failures, units_on=units_on)
+        request = RunRequest(
+            command, moment, store_failures=store_failures, units_on=units_on, slices=slices, backfill=backfill
+        )
         return run_nodes(loaded, request, LogListener())
 
     def _load(self, select: Words = (), exclude: Words = (), *, full_refresh: bool = False) -> Loaded:

@@ -128,6 +128,11 @@ _ALL = (
          " with the other partitions", "group by the first column of partition_by, or leave LIMIT and windows over all"
          " rows to a model above"),
     Rule("FRZ003", "rows of frozen partitions that would have come, changed or gone, and have not"),
+    Rule("SLC001", "the table is built slice by slice along its first partition column, each a commit; readers see it"
+         " once all are built, or with build_visible as it grows"),
+    Rule("SLC002", "an unfinished build in slices is not gone on with: its slices are dropped"),
+    Rule("SLC003", "the table is built as a whole, not in slices",
+         "partition by a column that each GROUP BY, PARTITION BY and join lets through"),
     Rule("CST001", "most of an input changed: a full refresh is clearly cheaper than following the change",
          "refresh: incremental"),
     Rule("CST002", "of two sound strategies that leave the same rows this one is clearly cheaper for this change"),

@@ -144,6 +144,18 @@ def in_environment(command: Callable[..., object]) -> Callable[..., object]:
     return click.option("-e", "--environment", metavar="NAME", help=words)(command)
 
 
+def in_parts(command: Callable[..., object]) -> Callable[..., object]:
+    """Add `--slices` and `--backfill` to a command that builds tables."""
+    slices = click.option(
+        "--slices",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Build tables in about N commits, by their first partition column; a build that ends early goes on.",
+    )
+    words = "Also recompute these partitions, both ends included: 2024-01..2024-03, 2024-01-31.., ..b."
+    return slices(click.option("--backfill", metavar="FROM..TO", help=words)(command))
+
+
 def within_limits(command: Callable[..., object]) -> Callable[..., object]:
     """Run a command that needs no lake in a child process with limits: what it reads may be a stranger's.
 

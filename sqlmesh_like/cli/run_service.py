@@ -22,9 +22,13 @@ def run_selected(
     store_failures: bool = False,
     units_on: str = "duckdb",
     types: ResourceTypes = ALL_TYPES,
+    slices: int | None = None,
+    backfill: str | None = None,
 ) -> int:
     """Run the nodes that a command selects, or `only` these, and return the exit code, 0 or 1."""
-    started, request = perf_counter(), RunRequest(command, now, only, store_failures, units_on, types)
+    started, request = perf_counter(), RunRequest(
+        command, now, only, store_failures, units_on, types, slices=slices, backfill=backfill
+    )  # fmt: skip
     loaded, output = open_project(flags, now=clock(now), broken=True), make_output(flags, bar=True)
     try:
         result = run_nodes(loaded, request, RunLog(output, loaded.project.root), started)

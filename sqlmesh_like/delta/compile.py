@@ -17,7 +17,13 @@ from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
     """The plan of a model's table: how it is built in full and how it follows changes."""
-    relation = prune_columns(facts.relation) if facts.relation is not None else None
+    return plan_of_relation(
+        facts, classification, prune_columns(facts.relation) if facts.relation is not None else None
+    )
+
+
+def plan_of_relation(facts: QueryFacts, classification: Classification, relation: Relation | None) -> TablePlan:
+    """The plan of the rows of a relation: the model's query, or a part of it that has the same columns and keys."""
     plan, config = _table_plan(facts, classification, relation), facts.model.config
     if config.frozen_before is None or not config.partition_by or plan.build is None or relation is None:
         return plan

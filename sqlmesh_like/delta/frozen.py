@@ -14,10 +14,8 @@ partition and, since it has moved, in a live one, `_sml_key` holds the partition
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from sqlglot import exp
 
@@ -27,12 +25,12 @@ from sqlmesh_like.classify.group_tops import group_top
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.delta.keys import column, encode, key, weight
 from sqlmesh_like.delta.program import DeltaProgram, Moves, ProgramStep, TablePlan
+from sqlmesh_like.delta.slices.boundary import boundary_value, order_of
 from sqlmesh_like.delta.whole_window import with_rows_below
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import KEY, Schema
 
 _KEYED = "keyed"
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,16 @@ class FrozenPartitions:
 
     def is_frozen(self, table: str | None = None) -> exp.Expr:
         """The condition for a row. Raises ValueError if the boundary is not a value of the column's type."""
-        return exp.LT(this=column(self.column, table), expression=self._boundary())
+        return exp.LT(this=column(self.column, table), expression=boundary_value(self.type, self.before))
 
     def is_live(self, table: str | None = None) -> exp.Expr:
         """The condition for a row. Raises ValueError if the boundary is not a value of the column's type."""
-        at_or_after = exp.GTE(this=column(self.column, table), expression=self._boundary())
+        at_or_after = exp.GTE(this=column(self.column, table), expression=boundary_value(self.type, self.before))
         return exp.or_(at_or_after, exp.Is(this=column(self.column, table), expression=exp.null()))
 
     def keeps(self, other: str) -> bool:
         """Whether all rows before `other`, a boundary of the same column, are frozen. Raises ValueError."""
-        return _order(self.type, other) <= _order(self.type, self.before)
+        return order_of(self.type, other) <= order_of(self.type, self.before)
 
     def left_out(self, upserts: int, deletes: int) -> tuple[Reason, ...]:
         """What a run says of rows that it has not written; nothing if there are none."""
@@ -67,37 +65,6 @@ class FrozenPartitions:
             f"of rows with {self.column} before {self.before}, which are frozen, {' and '.join(parts)} were left out"
         )
         return (reason("FRZ003", words),)
-
-    def _boundary(self) -> exp.Expr:
-        if self.type in _INTEGERS:
-            number, _ = _order(self.type, self.before)
-            return exp.cast(exp.Literal.number(number), self.type, dialect="spark")
-        _, text = _order(self.type, self.before)
-        return exp.cast(exp.Literal.string(text), "date") if self.type == "date" else exp.Literal.string(text)
-
-
-def _order(type_: str, text: str) -> tuple[int, str]:
-    """A boundary as a value that is ordered as its column is. Raises ValueError with the reason.
-
-    >>> _order("int", "202401"), _order("date", "2024-01-31"), _order("string", "2024-01")
-    ((202401, ''), (0, '2024-01-31'), (0, '2024-01'))
-    """
-    if type_ in _INTEGERS:
-        if not re.fullmatch(r"-?\d{1,19}", text.strip()) or not _fits(int(text), _INTEGERS[type_]):
-            raise ValueError(f"{text!r} is not a whole number of type {type_}")
-        return int(text), ""
-    if type_ == "date":
-        try:
-            return 0, datetime.strptime(text, "%Y-%m-%d").date().isoformat()
-        except ValueError:
-            raise ValueError(f"{text!r} is not a date such as 2024-01-31") from None
-    if type_ == "string":
-        return 0, text
-    raise ValueError(f"its type is {type_ or 'not known'}; only dates, texts and whole numbers are compared")
-
-
-def _fits(value: int, bits: int) -> bool:
-    return value.bit_length() < bits  # one of the bits is the sign's
 
 
 def frozen_rows_lost(table: object) -> NodeError:

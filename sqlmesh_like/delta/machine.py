@@ -206,9 +206,12 @@ class Machine(Generic[Output]):
                 return self.writer.rebuild()
 
     def _rescan(self, rescan: RescanProgram) -> Output:
+        if rescan.prune is None:
+            self._create(ProgramStep(FRESH, rescan.query), "repeatedly")
         if self._create(ProgramStep(AFFECTED, rescan.affected), "repeatedly"):
             return self.writer.keep()
-        self._create(ProgramStep(FRESH, rescan.query, prunes=(rescan.prune,)))
+        if rescan.prune is not None:
+            self._create(ProgramStep(FRESH, rescan.query, prunes=(rescan.prune,)))
         pairs = tuple(zip(rescan.partition_by, key_columns(len(rescan.partition_by)), strict=True))
         if not self.writer.overwrites_partitions:
             return self._replace(pairs)

@@ -98,13 +98,14 @@ class RescanProgram:
     """Recompute of whole target partitions.
 
     `affected` yields the partition values (columns `_sml_p0`, `_sml_p1`, …) that a change can touch; `query` yields
-    the target rows of exactly these.
+    the target rows of exactly these. `prune` None: the partitions are those of a range, and `affected` reads the rows
+    of `query`.
     """
 
     affected: exp.Query
     query: exp.Query
     partition_by: tuple[str, ...]
-    prune: Prune
+    prune: Prune | None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.plan.slices.sliced_build import SlicedBuild
 
 
 def explain_model(planned: PlannedModel) -> dict[str, object]:
@@ -21,7 +22,17 @@ def explain_model(planned: PlannedModel) -> dict[str, object]:
         "next_run": planned.strategy,
         "next_run_reasons": [_reason(reason) for reason in _reasons_with_advice(planned)],
         "estimate": explain_estimate(planned),
+        **({"slices": _slices(planned.slices)} if planned.slices is not None else {}),
     }
+
+
+def _slices(build: SlicedBuild) -> dict[str, object]:
+    """The build in slices that a run begins or goes on with; how many are left is known once it has begun."""
+    return {
+        "column": build.column, "by": build.by or None, "built": build.built,
+        "left": None if build.left is None else len(build.left), "next": build.left[0] if build.left else None,
+        "visible": build.is_in_place,
+    }  # fmt: skip
 
 
 def explain_classification(compiled: CompiledModel) -> dict[str, object]:

@@ -48,10 +48,12 @@ class TableRecord:
     )  # digests of what the query selects, see `plan.edits.outline`
     query: str = ""  # the query itself, compressed, see `plan.edits.recorded_query`
     frozen_before: str = ""  # rows whose first partition column is below it may be those of earlier inputs and queries
+    slices_built: int = 0  # of a build that is not finished, see `plan.slices`
+    slices_left: tuple[str, ...] = ()  # the first partition value of each slice that the table does not have yet
 
     def to_json(self) -> str:
-        """The record as text; an older version can read it, unless partitions are frozen."""
-        values = {name: value for name, value in asdict(self).items() if name != "frozen_before" or value}
+        """The record as text; an older version can read it, unless partitions are frozen, or slices not built yet."""
+        values = {name: value for name, value in asdict(self).items() if name not in _NEWER or value}
         return json.dumps(values, sort_keys=True)
 
     @staticmethod
@@ -63,7 +65,7 @@ class TableRecord:
         values = json.loads(text)
         if not isinstance(values, dict):
             raise TypeError(f"a record is an object, not {text!r}")
-        for name in ("partition_by", "repeating"):
+        for name in ("partition_by", "repeating", "slices_left"):
             values[name] = tuple(values.get(name, ()))
         if values.keys() >= _REQUIRED and (unknown := sorted(values.keys() - _FIELDS)):
             why = f"its record has {unknown[0]!r}, which this one does not know"
@@ -72,6 +74,8 @@ class TableRecord:
 
 
 _FIELDS = frozenset(one.name for one in fields(TableRecord))
+_NEWER = frozenset(("frozen_before", "slices_built", "slices_left"))
+"""Fields that older versions do not know."""
 _REQUIRED = frozenset(("unique_id", "fingerprint", "frontier", "now", "strategy"))
 
 

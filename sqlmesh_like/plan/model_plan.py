@@ -32,6 +32,7 @@ from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
 from sqlmesh_like.plan.query_changes import change_of_query, query_parts
+from sqlmesh_like.plan.slices.sliced_build import Slice, SlicedBuild
 from sqlmesh_like.render.rendered import InputRef
 
 SMALL_INPUT = 4_000_000
@@ -92,6 +93,9 @@ class PlannedModel:
     edit: Edit | None = None  # what the edit changes is computed alone, with inputs as of the recorded frontier
     follows: bool = False  # inputs have changed since: another plan has to follow this one
     frozen: FrozenPartitions | None = None  # stored rows that stay as they are
+    slices: SlicedBuild | None = None  # the table is built slice by slice
+    slice: Slice | None = None  # this run builds or replaces this part of the table alone
+    has_remains: bool = False  # an unfinished build beside the table is not gone on with
 
     @property
     def moves(self) -> Moves:
@@ -103,6 +107,8 @@ class PlannedModel:
     @property
     def table(self) -> TablePlan:
         """What this run executes."""
+        if self.slice is not None:
+            return self.slice.table
         return self.compiled.table if self.edit is None else self.edit.table(self.compiled.table)
 
     @property
@@ -142,6 +148,8 @@ class PlannedModel:
         name, record = self.compiled.model.table, self.target.record
         if record is None:
             raise NodeError(f"{name} was not written by a run", hint="run it first")
+        if record.slices_left:
+            raise NodeError(f"{name} is not built yet: {len(record.slices_left)} slices are left", hint="run it first")
         inputs = tuple(replace(item, end=record.frontier.get(item.ref.unique_id)) for item in self.inputs)
         for item in inputs:
             if item.state.kind == "files" and item.end != item.state.frontier:
@@ -155,6 +163,7 @@ class PlannedModel:
         """The record for the commit of this run. `started`: when work on the table began."""
         model = self.compiled.model
         recorded = strategy if model.config.snapshot is None else "snapshot"
+        part = self.slice if self.slice is not None and self.slice.left else None
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
         return TableRecord(
@@ -163,7 +172,7 @@ class PlannedModel:
             (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
             recorded_query(self.compiled),
-            model.config.frozen_before or "",
+            model.config.frozen_before or "", part.built if part else 0, (part.left or ()) if part else (),
         )  # fmt: skip
 
     def _seconds_expected(self, strategy: Strategy) -> float:
@@ -200,8 +209,9 @@ def plan_model(
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
     declared = frozen_partitions(compiled)
     require_tables(compiled, declared, (item.state.kind for item in inputs))
-    frozen = kept_partitions(compiled, target, declared, full_refresh=full_refresh)
-    kept = reconciliation(compiled, target, inputs, forced, history) if frozen is None else None
+    is_partial = target.record is not None and bool(target.record.slices_left)
+    frozen = None if is_partial else kept_partitions(compiled, target, declared, full_refresh=full_refresh)
+    kept = None if frozen or is_partial else reconciliation(compiled, target, inputs, forced, history)
     edit = kept.edit if kept is not None else None
     follows = edit is not None and any(item.has_moved and not item.is_new for item in inputs)
     inputs = tuple(item.as_read() for item in inputs) if edit is not None else inputs
@@ -213,7 +223,7 @@ def plan_model(
     forced = kept.reasons if kept is not None else forced
     estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
     strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
-    is_asked_for = full_refresh or not target.exists
+    is_asked_for = full_refresh or not target.exists or is_partial
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     if frozen is not None:
         strategy, reasons = kept_strategy(compiled, target, frozen, strategy, reasons)
@@ -352,6 +362,8 @@ def _reasons_to_rebuild(
     if not target.exists or target.record is None:
         rule = ("HIS001", "first build") if not target.exists else ("HIS004", "no record of a run in its history")
         return (reason(*rule),)
+    if target.record.slices_left:
+        return (reason("HIS001", f"{len(target.record.slices_left)} slices of its first build are left"),)
     reasons: list[Reason] = []
     if target.is_foreign_on_top:
         reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))

@@ -18,6 +18,8 @@ from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
+from sqlmesh_like.plan.slices.sliced_build import SliceWish
+from sqlmesh_like.plan.slices.sliced_plan import with_slices
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
 from sqlmesh_like.render.table_inputs import TableInputs
 
@@ -43,6 +45,7 @@ class Planner:
     Without `rerender`, models that query the lake keep the text that they were read with, as if queries returned
     nothing. `foreseen` are columns, by unique id, of tables that do not exist yet: those of a seed's file.
     `has_catalog`: a query may name tables that are not the project's. `advances`: that of `PlannedModel`.
+    `slices`: how builds are divided; None: tables do not outlive the run, and are built as a whole.
     """
 
     rendered: RenderedProject
@@ -53,6 +56,7 @@ class Planner:
     foreseen: Mapping[str, Schema] = field(default_factory=dict)
     has_catalog: bool = False
     advances: bool = False
+    slices: SliceWish | None = None
 
     @cached_property
     def reads(self) -> TableInputs:
@@ -144,6 +148,11 @@ class Planner:
             compiled, target, states, self.catalog.history, self.now,
             full_refresh=self._is_full(model), awaited=awaited,
         )  # fmt: skip
+        if self.slices is not None:
+            planned = with_slices(
+                planned, self.catalog.history, self.slices,
+                full_refresh=self._is_full(model), has_catalog=self.has_catalog,
+            )  # fmt: skip
         return replace(planned, advances=True) if self.advances else planned
 
     def _target(self, model: RenderedModel) -> TableState:

@@ -79,6 +79,8 @@ class Router:
         if planned.reconciles and not is_text_again(model.sql, planned.compiled.facts.tree):
             return "Spark is asked whether it reads the query as the compiler does"
         reason = self.why_spark_reads(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        if planned.slice is not None:
+            return reason or self._why_inputs_are_large(planned)
         return reason or (None if self.most_bytes is None else self._why_executors_compute(planned, self.most_bytes))
 
     def _why_executors_compute(self, planned: PlannedModel, most: int) -> str | None:
@@ -114,6 +116,7 @@ class Router:
     def _why_inputs_are_large(self, planned: PlannedModel) -> str | None:
         """Of a table that is built; a volume that is not known is that of an input that the same run builds first."""
         size = sum(item.volume.bytes for item in planned.inputs if item.volume is not None)
+        size //= planned.slice.of if planned.slice is not None else 1
         if self.most_bytes is None:
             return "the inputs are large" if size > _LARGEST_BUILD else None
         if size <= (most := min(self.most_bytes, _LARGEST_DRIVER_BUILD)):

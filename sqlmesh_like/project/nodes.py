@@ -21,6 +21,7 @@ from sqlmesh_like.project.versions import Version
 Materialized = Literal["incremental", "table", "view", "ephemeral", "snapshot"]
 Refresh = Literal["auto", "incremental", "strict", "full"]
 TableType = Literal["cow", "mor"]
+BuildBy = Literal["day", "month", "year", "partition"]
 AuthorStrategy = Literal["append", "merge", "delete+insert", "insert_overwrite"]
 Microbatch = Literal["microbatch"]
 """dbt's strategy of batches by time. Here its query is maintained as a whole, so it is not an author strategy."""
@@ -241,6 +242,8 @@ class ModelConfig:
     unique_key: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     frozen_before: str | None = None  # rows whose first partition column is below it stay as they are
+    build_by: BuildBy | None = None  # a build is done in slices, one for each such period of the first partition column
+    build_visible: bool = False  # readers see the slices that are built so far
     table_type: TableType = "cow"
     refresh: Refresh = "auto"
     floating: float | None = None  # relative tolerance of merged sums of doubles; None: they are recomputed

@@ -22,6 +22,8 @@ from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import CommitSummary, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.plan.slices.backfill import plan_backfill, require_backfill
+from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.semantic.declarations import SavedQuery
 from sqlmesh_like.render.rendered import (
@@ -46,6 +48,7 @@ from sqlmesh_like.run.result import (
 )
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
+from sqlmesh_like.run.slices import SliceRun, TableMoves
 from sqlmesh_like.run.tests import as_model, run_test
 from sqlmesh_like.run.unit_tests import UnitWork
 
@@ -53,12 +56,14 @@ from sqlmesh_like.run.unit_tests import UnitWork
 @dataclass(frozen=True)
 class RunPolicy:
     """How strict a run is. `runs_views`: the query of a view is run to find its errors. `warnings_fail`: data tests
-    fail instead of warning. `notes_tables`: the executor has to know how the run left its tables."""
+    fail instead of warning. `notes_tables`: the executor has to know how the run left its tables. `backfill`: FROM..TO,
+    the partitions that are computed again."""
 
     pace: Pace = field(default_factory=Pace)
     runs_views: bool = False
     warnings_fail: bool = False
     notes_tables: bool = False
+    backfill: str | None = None
 
 
 @dataclass
@@ -78,6 +83,8 @@ class Executor:
     hooks: Hooks | None = None
     publisher: Publisher | None = None
     claim: Callable[[str], bool] = lambda _uri: False
+    moves: TableMoves | None = None
+    notify: Callable[[str], None] = field(default=lambda _: None)
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
@@ -208,17 +215,24 @@ class Executor:
         planned = self.planner.plan(model, pinned)
         if model.config.snapshot is None:
             planned.require_allowed()
-        if planned.strategy == "no_op":
+        if self.policy.backfill is not None:
+            require_backfill(planned, self.policy.backfill)
+        if planned.has_remains and self.moves is not None:
+            self.moves.remove(beside(planned.target.uri))
+        if planned.strategy == "no_op" and self.policy.backfill is None:
             return _BuiltModel("no-op", "nothing changed", "no_op")
         if self.claim(planned.target.uri):
             self.planner.catalog.history.renew(planned.target.uri)
             return self._build(model, pinned)
         planned.require_inputs()
         self._hook(model.unique_id, "pre_hook")
-        applied = self._apply_plan(planned)
-        if planned.follows:  # the table is now that of the edited query, at the frontier that it had
-            rest = self.planner.plan(model, pinned)
+        applied = self._apply_plan(planned) if planned.strategy != "no_op" else WriteResult("no_op", 0, 0, False)
+        if planned.follows:  # the table is now that of the edited query, or built, at the frontier that it had
+            rest = self._plan_next(model, pinned)
             applied = applied.with_next(self._apply_plan(rest)) if rest.strategy != "no_op" else applied
+        if self.policy.backfill is not None:
+            state = self.planner.catalog.state(model.unique_id)
+            applied = self._apply_plan(plan_backfill(planned, state, self.policy.backfill)).with_next(applied)
         self._hook(model.unique_id, "post_hook")
         return _BuiltModel(
             "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,
@@ -227,12 +241,20 @@ class Executor:
             estimate=explain_estimate(planned),
         )  # fmt: skip
 
+    def _plan_next(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> PlannedModel:
+        """What is left to do for a table that this run has just written: not all of it again."""
+        config = replace(model.config, full_refresh=False if model.config.full_refresh else model.config.full_refresh)
+        return replace(self.planner, full_refresh=False).plan(replace(model, config=config), pinned)
+
     def _apply_plan(self, planned: PlannedModel) -> WriteResult:
         is_snapshot = planned.compiled.model.config.snapshot is not None
+        history = self.planner.catalog.history
         try:
+            if planned.slices is not None and self.moves is not None:
+                return SliceRun(self.engine, history, self.moves, self.notify, self._shared).run(planned)
             return self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
         finally:
-            self.planner.catalog.history.renew(planned.target.uri)
+            history.renew(planned.target.uri)
 
     def _publish_model(self, model: RenderedModel, built: _BuiltModel, watch: _Stopwatch) -> ModelResult:
         """Publish the model's table as its config says, even if nothing else was to do, and return the whole result."""

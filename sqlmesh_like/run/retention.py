@@ -1,8 +1,9 @@
 """How much history tables keep. Owns the rule; the engine removes the rest.
 
 Nothing that a model of the project has not read yet is removed for a number of days (`retention_days` of the profile).
-A model further behind than that holds back nothing: its next run is a full refresh, and says so. Cleaning runs after a
-run and only once enough commits have gathered, never in a commit.
+An unfinished build in slices goes on reading the inputs as its first slice did. A model further behind than that holds
+back nothing: its next run is a full refresh, and says so. Cleaning runs after a run and only once enough commits have
+gathered, never in a commit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import MappingProxyType
 
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.slices.sliced_build import unfinished_build
 
 AT_LEAST = 10
 """Commits kept even if every consumer has read them: for time travel, and to see what happened."""
@@ -55,7 +57,8 @@ def due(
     models = [unique_id for unique_id, place in catalog.places.items() if place.unique_id.kind == "model"]
     readers = [unique_id for unique_id in models if unique_id not in catalog.borrowed]
     states = catalog.states(dict.fromkeys([*readers, *ours]))
-    needed = _oldest_frontiers([states[unique_id] for unique_id in readers])
+    begun = [unfinished_build(states[unique_id], catalog.history) for unique_id in readers]
+    needed = _oldest_frontiers([*(states[unique_id] for unique_id in readers), *filter(None, begun)])
     cleanings: list[Cleaning] = []
     for unique_id in ours:
         state = states[unique_id]

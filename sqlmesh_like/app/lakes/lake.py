@@ -17,6 +17,7 @@ from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
+from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
@@ -39,6 +40,7 @@ class Lake(LakeTables):
         plain = Planner(
             loaded.rendered, self.catalog, now, loaded.invocation.full_refresh,
             has_catalog=loaded.target.catalog != "none",
+            slices=SliceWish() if loaded.target.type == "spark" else None,
         )  # fmt: skip
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):

@@ -65,6 +65,16 @@ class LastCall:
         """The engine of unit tests."""
         return str(self.args.get("engine") or "duckdb")
 
+    @property
+    def slices(self) -> int | None:
+        slices = self.args.get("slices")
+        return None if slices is None else int(str(slices))
+
+    @property
+    def backfill(self) -> str | None:
+        backfill = self.args.get("backfill")
+        return None if backfill is None else str(backfill)
+
     def present(self, loaded: Loaded) -> list[str]:
         """Return the unfinished nodes that are still in the project, and their tests, sorted by id.
 

@@ -32,9 +32,12 @@ from sqlmesh_like.app.operations.releases.release_after_run import (
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.artifacts.files import require_writable
-from sqlmesh_like.errors import MachineError, NodeError, SqlError
+from sqlmesh_like.delta.slices.partition_range import split_words
+from sqlmesh_like.errors import MachineError, NodeError, SqlError, UsageError
+from sqlmesh_like.hudi.recovery import table_swap
 from sqlmesh_like.hudi.stores.commit_guard import claim_table
 from sqlmesh_like.plan.graph import ResourceType
+from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.result import RunResult
@@ -50,6 +53,7 @@ COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
     "build": ("seed", "model", "snapshot", "test", "unit_test", "exposure", "saved_query"),
 }
 """Types of nodes that each command runs; exposures and saved queries are only reported, as in dbt."""
+_TABLES = ("incremental", "table")
 _UNBUILT = ("exposure", "saved_query")
 _READING = ("test", "unit_test", *_UNBUILT)
 
@@ -60,7 +64,8 @@ class RunRequest:
 
     `now` is its time, ISO 8601; `store_failures`: of every data test that does not opt out; `units_on`: the engine of
     unit tests; `types`: restricts the types of nodes further; `advances`: tables store that they have read each change,
-    also one without effect.
+    also one without effect. `slices`: into how many slices builds are divided; `backfill`: FROM..TO, the partitions
+    that are computed again.
     """
 
     command: str
@@ -70,12 +75,15 @@ class RunRequest:
     units_on: str = "duckdb"
     types: ResourceTypes = ALL_TYPES
     advances: bool = False
+    slices: int | None = None
+    backfill: str | None = None
 
     @property
     def call(self) -> Mapping[str, object]:
         """The options that `sml retry` repeats."""
         return {
-            "which": self.command, "now": self.now, "store_failures": self.store_failures, "engine": self.units_on
+            "which": self.command, "now": self.now, "store_failures": self.store_failures, "engine": self.units_on,
+            **{name: value for name in ("slices", "backfill") if (value := getattr(self, name)) is not None},
         }  # fmt: skip
 
 
@@ -93,6 +101,8 @@ def run_nodes(loaded: Loaded, request: RunRequest, listener: RunListener, starte
         environment_folder(loaded, loaded.invocation.environment)
     require_writable(loaded.target_folder)
     selected = _select_nodes(loaded, request)
+    if request.backfill is not None:
+        _require_partitions(loaded, selected, request.backfill)
     if not selected:  # none of these types: a warning says so
         listener.finished(RunResult())
         if not loaded.graph.nodes:  # as in dbt, for who reads the artifacts of each call
@@ -127,7 +137,7 @@ def _run_on_lake(
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     broken = check_run(lake, selected, written, seeds, listener.notify, unread)
     hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
-    executor = _executor(lake, now, listener, seeds, units, broken, advances=request.advances)
+    executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=request.advances)
     executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
     executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
     with _lock(lake, request.command, selected, executor, publisher) as held:
@@ -163,7 +173,7 @@ def _run_in_environment(
     with environment_of_run(loaded, request.command, selected, seeds, unread, now) as (lake, chosen):
         written = [unique_id for unique_id in chosen if loaded.graph.nodes[unique_id].resource_type not in _READING]
         broken = check_run(lake, chosen, written, seeds, listener.notify, unread)
-        executor = _executor(lake, now, listener, seeds, units, broken, advances=True)
+        executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=True)
         try:
             result = executor.run(chosen)
         finally:
@@ -195,7 +205,7 @@ def _run_in_memory(
     broken = check_run(lake, selected, written, seeds, listener.notify, unread)
     # A selected node may be above one that is only read: it is then built twice, first for its reader.
     build_tables(lake, loaded.graph.above(above.difference(selected)), seeds, now)
-    executor = _executor(lake, now, listener, seeds, units, broken, runs_views=True)
+    executor = _executor(lake, now, listener, seeds, units, broken, written, request, runs_views=True)
     executor.hooks = hooks_in_memory(lake, written, now, request.command, selected, listener.notify)
     try:
         return executor.run(selected)
@@ -206,21 +216,26 @@ def _run_in_memory(
 def _executor(
     lake: Lake,
     now: datetime,
-    listener: Listener,
+    listener: RunListener,
     seeds: Mapping[str, SeedTable],
     units: UnitWork | None,
     broken: Mapping[str, SqlError],
+    written: Sequence[str],
+    request: RunRequest,
     *,
     runs_views: bool = False,
     advances: bool = False,
 ) -> Executor:
     loaded = lake.loaded
     pace = Pace(loaded.target.threads, loaded.invocation.fail_fast)
-    policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error)
+    policy = RunPolicy(pace, runs_views, warnings_fail=loaded.invocation.warn_error, backfill=request.backfill)
     planner = replace(lake.planner(now), advances=advances)
+    if request.slices is not None and planner.slices is not None:
+        planner = replace(planner, slices=SliceWish(request.slices, is_strict=len(written) == 1))
     return Executor(
-        planner, loaded.graph, lake.engine, listener, policy, seeds, units, claim=claim_table, broken=broken
-    )
+        planner, loaded.graph, lake.engine, listener, policy, seeds, units, claim=claim_table, moves=table_swap,
+        notify=listener.notify, broken=broken,
+    )  # fmt: skip
 
 
 def _unit_work(loaded: Loaded, selected: Collection[str], now: datetime, on: str) -> UnitWork | None:
@@ -252,6 +267,22 @@ def _select_nodes(loaded: Loaded, request: RunRequest) -> Sequence[str]:
         hint = f" (`sml ls --resource-type {kinds[0]}` lists them)" if kinds else ""
         loaded.reporter.notify(f"warning: the selection holds no {what}: nothing to do{hint}", "warn")
     return selected
+
+
+def _require_partitions(loaded: Loaded, selected: Collection[str], backfill: str) -> None:
+    """Raises UsageError where partitions of the selected models cannot be recomputed, whatever the lake holds."""
+    try:
+        split_words(backfill)
+    except ValueError as error:
+        raise UsageError(f"--backfill: {error}", hint="e.g. --backfill 2024-01-01..2024-01-31") from error
+    if loaded.invocation.full_refresh:
+        raise UsageError("--backfill and --full-refresh exclude each other", hint="a full refresh recomputes all rows")
+    if loaded.target.type != "spark":
+        raise UsageError("--backfill needs tables that outlive a call", hint="choose a target of type spark with -t")
+    tables = [m for m in loaded.rendered.models if m.unique_id in selected and m.config.materialized in _TABLES]
+    if without := [model.name for model in tables if not model.config.partition_by]:
+        hint = "select models that have partition_by with --select"
+        raise UsageError(f"--backfill: no partitions have {', '.join(sorted(without))}", hint=hint)
 
 
 def _lock(

@@ -30,5 +30,12 @@ def command(flags: Flags) -> int:
     for unique_id in sorted(last.unfinished.difference(present)):
         make_output(again).line(f"warning: {unique_id} failed in the last call and is no longer there", "warn")
     return run_selected(
-        again, last.command, last.now, present, store_failures=last.store_failures, units_on=last.units_on
+        again,
+        last.command,
+        last.now,
+        present,
+        store_failures=last.store_failures,
+        units_on=last.units_on,
+        slices=last.slices,
+        backfill=last.backfill,
     )

@@ -59,6 +59,7 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
         Branch("reads", rows=tuple((escape_line(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
+        Branch("slices", escape_line(plan.slices.progress()) if plan.slices is not None else ""),
         Branch("next run", f"{_color_word(plan.strategy)}{refused}{because}"),
     ]
     head = f"{style_text(str(compiled.model.table), bold=True)}  {_color_word(compiled.classification.strategy)}"

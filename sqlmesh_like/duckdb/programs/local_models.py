@@ -220,7 +220,8 @@ class LocalModels:
     def _must_commit(self, planned: PlannedModel) -> bool:
         """Whether a commit is needed, by Spark if necessary, even if the change has no effect on the table."""
         is_other_query = planned.reconciles or planned.strategy == "recompute_merge"
-        return is_other_query or must_advance_frontier(planned, self.history)
+        is_slice = planned.slice is not None and planned.slice.left is not None
+        return is_other_query or is_slice or must_advance_frontier(planned, self.history)
 
     def _commit_actions(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
         """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""

@@ -1,6 +1,7 @@
 """Replacing a table whose types or partitions change: built beside, then swapped by two renames. Owns their recovery.
 
 The names on disk are the journal: `<table>__sml_new` is a table being built, `<table>__sml_old` the one it replaces.
+One that is built in slices is `<table>__sml_slices`, and takes its place by `take_place`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.plan.slices.sliced_build import beside
 
 _NEW, _OLD = "__sml_new", "__sml_old"
 
@@ -33,7 +35,7 @@ def replace_table(uri: str, name: str, build: Callable[[str], None]) -> None:
     fault_point("swap.old_aside")
     _move(uri + _NEW, uri)
     fault_point("swap.new_in_place")
-    _remove(uri + _OLD)
+    remove(uri + _OLD)
     fault_point("swap.end")
 
 
@@ -53,7 +55,7 @@ def create_table(uri: str, build: Callable[[str], None]) -> None:
     build(uri + _NEW)
     fault_point("create.built")
     if folder(uri).exists():
-        _remove(uri + _NEW)
+        remove(uri + _NEW)
         raise RetryableError(f"another writer has made {uri}")
     _move(uri + _NEW, uri)
     fault_point("create.end")
@@ -66,13 +68,13 @@ def take_place(source: str, uri: str) -> None:
     """
     if folder(source).exists():
         if folder(uri).exists():
-            _remove(uri + _OLD)
+            remove(uri + _OLD)
             _move(uri, uri + _OLD)
             fault_point("promotion.aside")
         Path(folder(uri).path).parent.mkdir(parents=True, exist_ok=True)
         _move(source, uri)
         fault_point("promotion.moved")
-    _remove(uri + _OLD)
+    remove(uri + _OLD)
 
 
 def has_remains(uri: str) -> bool:
@@ -89,8 +91,9 @@ def recover(uri: str) -> bool:
     is_moved = not folder(uri).exists() and (is_complete or has_old)
     if is_moved:
         _move(new if is_complete else old, uri)
-    _remove(new)
-    _remove(old)
+    remove(new)
+    remove(old)
+    remove(beside(uri) + _NEW)  # of the first slice of a build
     return is_moved
 
 
@@ -98,6 +101,7 @@ def _move(source: str, target: str) -> None:
     folder(source).fs.mv(folder(source).path, folder(target).path, recursive=True)
 
 
-def _remove(uri: str) -> None:
+def remove(uri: str) -> None:
+    """Remove a table, if there is one."""
     if folder(uri).exists():
         folder(uri).fs.rm(folder(uri).path, recursive=True)

@@ -26,7 +26,15 @@ from sqlmesh_like.project.keys.config_values import (
     unchecked_setting,
 )
 from sqlmesh_like.project.keys.shape import JsonSchema, Shape
-from sqlmesh_like.project.nodes import AuthorStrategy, Materialized, Microbatch, ModelConfig, Refresh, TableType
+from sqlmesh_like.project.nodes import (
+    AuthorStrategy,
+    BuildBy,
+    Materialized,
+    Microbatch,
+    ModelConfig,
+    Refresh,
+    TableType,
+)
 
 CHECKED: Mapping[str, Setting] = {
     "materialized": one_of_setting("What the model becomes.", *get_args(Materialized)),
@@ -35,6 +43,11 @@ CHECKED: Mapping[str, Setting] = {
     "frozen_before": boundary_setting(
         "Partitions with smaller values of the first column of `partition_by` keep their rows.", "2024-01-01"
     ),
+    "build_by": one_of_setting(
+        "Builds are done slice by slice: one for each such part of the first column of `partition_by`.",
+        *get_args(BuildBy),
+    ),
+    "build_visible": boolean_setting("Whether readers see the slices of a build that are done so far."),
     "table_type": one_of_setting("Hudi's table type: copy-on-write or merge-on-read.", *get_args(TableType)),
     "refresh": one_of_setting("How the table is updated when its inputs change.", *get_args(Refresh)),
     "floating": tolerance_setting(

@@ -27,7 +27,8 @@ class TableLayout:
         state = planned.target
         options = {**self.router.target.hudi, **config.hudi}
         record = state.record
-        is_whole = record is None or planned.strategy == "full_refresh"
+        is_whole = record is None or planned.strategy == "full_refresh" or planned.slice is not None
+        slices = planned.slice.of if planned.slice is not None else 1
         volume = estimated_volume(planned, self.history) if is_whole else Volume()
         changed = sum(item.change.bytes for item in planned.inputs)
         table = HudiTable(
@@ -37,7 +38,7 @@ class TableLayout:
             partition_field=PARTITION if config.partition_by else None,
             table_type=config.table_type,
             buckets=buckets_of_whole(planned, self.history, options),
-            tasks=tasks_for(max(volume.bytes, changed), options),
+            tasks=tasks_for(max(volume.bytes // slices, changed), options),
             options={key: str(value) for key, value in options.items()},
         )
         commits_locally = self.router.why_executors_commit(state.uri) is None

@@ -17,7 +17,7 @@ from sqlmesh_like.delta.machine import FRESH, Actions
 from sqlmesh_like.delta.partitions import AFFECTED
 from sqlmesh_like.delta.program import RescanProgram
 from sqlmesh_like.duckdb.programs.local_actions import LocalActions
-from sqlmesh_like.errors import NodeError, RetryableError
+from sqlmesh_like.errors import NodeError, RetryableError, UnslicedError
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, is_storable, visible
@@ -121,6 +121,8 @@ class SparkWriter:
             name = planned.compiled.model.table
             raise RetryableError(f"{name}: a swap cut short by a crash was finished: plan anew")
         frame, strategy_reasons, is_as_derived = self._whole()
+        if not is_as_derived and planned.slice is not None:
+            raise UnslicedError("; ".join(each.message for each in strategy_reasons))
         target = self.specify(planned)
         if target.unique_key:
             sinks.check_rows(frame, target)

@@ -62,13 +62,13 @@ def test_only_what_failed_or_was_skipped_is_run_again(capsys: Shown) -> None:
 
 
 def test_the_last_call_is_repeated_with_its_clock_and_flags(repeated: list[tuple[Any, ...]]) -> None:
-    rewrite(full_refresh=True, target="b", fail_fast=True)
+    rewrite(full_refresh=True, target="b", fail_fast=True, slices=7)
     assert main(["retry"]) == 0
     ((flags, which, now, only, named),) = repeated
     assert flags == Flags(target="b", threads=3, full_refresh=True, fail_fast=True)
     assert (which, now) == ("run", "2024-05-01T00:00:00Z")
     assert only == ["model.shop.agg", "model.shop.users"]
-    assert named == {"store_failures": False, "units_on": "duckdb"}
+    assert named == {"store_failures": False, "units_on": "duckdb", "slices": 7, "backfill": None}
 
 
 def test_the_options_of_a_test_are_repeated(repeated: list[tuple[Any, ...]]) -> None:
@@ -76,7 +76,8 @@ def test_the_options_of_a_test_are_repeated(repeated: list[tuple[Any, ...]]) -> 
     assert (recorded["store_failures"], recorded["engine"]) == (False, "duckdb")
     rewrite(which="test", store_failures=True, engine="spark")
     assert main(["retry"]) == 0
-    assert (repeated[0][1], repeated[0][4]) == ("test", {"store_failures": True, "units_on": "spark"})
+    named = repeated[0][4]
+    assert repeated[0][1] == "test" and (named["store_failures"], named["units_on"]) == (True, "spark")
 
 
 def test_flags_given_now_win(repeated: list[tuple[Any, ...]]) -> None:

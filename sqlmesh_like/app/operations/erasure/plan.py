@@ -32,6 +32,7 @@ from sqlmesh_like.names import NodeId
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
+from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.project.nodes import Source, SourceTable
 from sqlmesh_like.project.publishing import Destination
 
@@ -211,7 +212,12 @@ def _downstream(
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
     dropped, there = tables_to_rebuild(loaded.target.warehouse), existing_tables(each.uri for each in places)
-    built = [each for each in places if str(each.table) in dropped or each.uri in there or tables_set_aside(each.uri)]
+    begun = existing_tables(beside(each.uri) for each in places)  # builds in slices, which the run will end
+    built = [
+        each
+        for each in places
+        if str(each.table) in dropped or each.uri in there or beside(each.uri) in begun or tables_set_aside(each.uri)
+    ]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
     tests = [storing[unique_id] for unique_id in below if unique_id in storing and _node(loaded, unique_id) == "test"]
