@@ -204,7 +204,7 @@ def with_article(noun: str) -> str:
 def first_line(error: Exception) -> str:
     """The first line of what another library says, with single spaces; the error's name where it says nothing.
 
-    >>> first_line(ValueError("no  such\ttable\nLINE 1: ...")), first_line(KeyError())
+    >>> first_line(ValueError("no  such table\\nLINE 1: ...")), first_line(KeyError())
     ('no such table', 'KeyError')
     """
     lines = str(error).strip().splitlines()

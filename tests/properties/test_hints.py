@@ -131,7 +131,19 @@ FOLLOWED = {
     ),
     "TYP002": Followed("select s, m from ods.t", "select s, n from ods.t", is_equal=False),
 }  # fmt: skip
-OF_SETTINGS = {"PYT001", "INP002", "CST001", "CST003", "CFG002", "CFG004", "CFG005", "CFG006", "CFG007", "FRZ002"}
+OF_SETTINGS = {
+    "PYT001",
+    "INP002",
+    "CST001",
+    "CST003",
+    "CFG002",
+    "CFG004",
+    "CFG005",
+    "CFG006",
+    "CFG007",
+    "FRZ002",
+    "SLC003",
+}
 """Rules whose hint is about a setting or the lake, not about SQL."""
 
 

@@ -31,6 +31,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     columns,
 )
 from sqlmesh_like.analyze.expressions.clock import clock_calls
+from sqlmesh_like.analyze.spark_types.exactness import is_exact_key
 from sqlmesh_like.delta.join_graph import substitute_columns
 from sqlmesh_like.delta.keys import column
 from sqlmesh_like.delta.slices.partition_range import PartitionRange
@@ -102,7 +103,8 @@ class Restriction:
             mine.name.lower(): theirs
             for mine, theirs in pairs
             if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column)
-            and types.get(mine.name.lower()) == types.get(theirs.name.lower()) is not None
+            and types.get(mine.name.lower()) == types.get(theirs.name.lower())
+            and is_exact_key(types.get(mine.name.lower()))
         }  # fmt: skip
         if not _names(value) or not _names(value) <= equal.keys():
             return other
@@ -130,7 +132,10 @@ def _below(
 ) -> exp.Expr:
     """The value over the columns of the only child. Raises UnsplitError."""
     match relation:
-        case Filter() | Distinct():
+        case Filter():
+            return value
+        case Distinct():
+            _require_exact(relation.child, value)
             return value
         case Explode():
             if _names(value) & {relation.position.lower(), relation.element.name.lower()}:
@@ -143,14 +148,22 @@ def _below(
             common = {key.name.lower() for key in window_keys(relation) if isinstance(key, exp.Column)}
             if below.find(exp.Window) or not _names(below) <= common:
                 raise UnsplitError("PARTITION BY of a window function does not hold it")
+            _require_exact(relation.child, below)
             return below
-        case Aggregate():
+        case Aggregate():  # keys that are 0.0 and -0.0 are made one by their expressions
             below = _through(value, relation.items)
             if not relation.keys or not _names(below) <= {key.name.lower() for key in relation.keys}:
                 raise UnsplitError("a GROUP BY does not hold it")
             return _through(below, relation.keys)
         case TopK() | ScalarValue():
             raise UnsplitError("LIMIT, or a subquery that must have one row, decides over all rows")
+
+
+def _require_exact(relation: Relation, value: exp.Expr) -> None:
+    """Raise UnsplitError where rows that count as equal may be of two ranges: 0.0 and -0.0 differ as texts."""
+    types = {each.name.lower(): each.type for each in columns(relation)}
+    if inexact := sorted(name for name in _names(value) if not is_exact_key(types.get(name))):
+        raise UnsplitError(f"it is computed of {inexact[0]}, whose equal values are not all alike")
 
 
 def _through(value: exp.Expr, items: Sequence[Named]) -> exp.Expr:

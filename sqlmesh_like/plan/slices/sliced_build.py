@@ -8,11 +8,14 @@ a table beside the model's, which takes its place once it is whole; with `build_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.names import is_store
 from sqlmesh_like.plan.history import History, TableState
+
+if TYPE_CHECKING:
+    from sqlmesh_like.delta.program import TablePlan  # whoever moves tables need not import what compiles them
 
 _BESIDE = "__sml_slices"
 

@@ -240,6 +240,9 @@ def test_slices_so_far_are_shown_where_that_is_configured(
         ("select day, id from {{ ref('orders') }} order by id limit 3", "LIMIT"),
         ("select day, id, row_number() over (partition by customer order by id) as n from {{ ref('orders') }}",
          "PARTITION BY of a window function does not hold it"),
+        ("select cast(x as string) as day, id, count(*) over (partition by x) as n"
+         " from (select id, cast(amount as double) as x from {{ ref('orders') }})",
+         "whose equal values are not all alike"),
         ("select cast(day as timestamp) as day, id from {{ ref('orders') }}", "its type is timestamp"),
         ("select day, id, uuid() as u from {{ ref('orders') }}", "the query is run as a whole: FUN002"),
     ],

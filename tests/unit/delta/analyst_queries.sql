@@ -516,8 +516,8 @@ select id, avg(amount) over (partition by channel order by amount range between 
 -- running balance: by bookings, reset each month
 select id, account_id, sum(amount) over (partition by account_id, trunc(day, 'MM') order by day, id) as balance from bookings;
 
--- running balance: days on which it was negative
-select account_id, day, balance from (select account_id, day, sum(sum(amount)) over (partition by account_id order by day) as balance from bookings group by account_id, day) where balance < 0;
+-- running balance: days on which it was low
+select account_id, day, balance from (select account_id, day, sum(sum(amount)) over (partition by account_id order by day) as balance from bookings group by account_id, day) where balance < 50;
 
 -- running balance: minimum so far
 select id, min(balance) over (partition by account_id order by day, id rows between unbounded preceding and current row) as low from (select id, account_id, day, sum(amount) over (partition by account_id order by day, id) as balance from bookings);
