@@ -39,6 +39,7 @@ from sqlmesh_like.analyze.refusals.repeated_arguments import refuse_uncertain
 from sqlmesh_like.analyze.refused_forms import first_refused
 from sqlmesh_like.analyze.star_columns import with_star_columns
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
+from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.analyze.word_columns import with_word_columns
 from sqlmesh_like.dialects import SPARK
@@ -72,13 +73,24 @@ class UnsupportedReason:
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """What analysis knows about a model. `tree` reads only tables, as views are inlined; `inputs` are those tables."""
+    """What analysis knows about a model. `tree` reads only tables, as views are inlined; `inputs` are those tables.
+
+    `own_tree` reads the views (None: the query of no author); `views` are theirs.
+    """
 
     model: RenderedModel
     tree: exp.Expr
     inputs: tuple[InputRef, ...]
     relation: Relation | None
     unsupported_reason: UnsupportedReason | None
+    own_tree: exp.Expr | None = None
+    views: tuple[QueryFacts, ...] = ()
+
+    @property
+    def is_text_again(self) -> bool:
+        """Whether the author's texts, of the model and of the views that it reads, are those of their trees."""
+        own = self.own_tree
+        return own is not None and is_text_again(self.model.sql, own) and all(view.is_text_again for view in self.views)
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -137,7 +149,10 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
         read_views = {key: views[ref.unique_id].tree for key, ref in by_table.items() if ref.unique_id in views}
         text = AuthorText(model.sql, inlined, read_views, columns=names or (), order=order if tree is not query else ())
         inlined = with_author_text(inlined, text)
-    return QueryFacts(model, inlined, inputs, _with_tolerance(relation, model.config.floating), unsupported_reason)
+    return QueryFacts(
+        model, inlined, inputs, _with_tolerance(relation, model.config.floating), unsupported_reason,
+        tree, tuple(views[ref.unique_id] for ref in by_table.values() if ref.unique_id in views),
+    )  # fmt: skip
 
 
 def _with_tolerance(relation: Relation | None, tolerance: float | None) -> Relation | None:

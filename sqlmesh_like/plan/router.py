@@ -15,7 +15,6 @@ from typing import Literal
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.delta.machine import work_of
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
@@ -75,8 +74,7 @@ class Router:
 
     def why_spark_computes_model(self, planned: PlannedModel) -> str | None:
         """Of the change of a model."""
-        model = planned.compiled.model
-        if planned.reconciles and not is_text_again(model.sql, planned.compiled.facts.tree):
+        if planned.reconciles and not planned.compiled.facts.is_text_again:
             return "Spark is asked whether it reads the query as the compiler does"
         reason = self.why_spark_reads(planned.target.uri, *(item.state.uri for item in planned.inputs))
         if planned.slice is not None:
@@ -106,7 +104,7 @@ class Router:
             return f"{files[0]} is not a Hudi table"
         if reason := self._why_inputs_are_large(planned):
             return reason
-        if not is_text_again(planned.compiled.model.sql, planned.compiled.facts.tree):
+        if not planned.compiled.facts.is_text_again:
             return "Spark is asked whether it reads the query as the compiler does"
         if planned.target.kind == "missing" and (reason := self.why_spark_creates(planned.target.uri)):
             return reason

@@ -78,6 +78,34 @@ def test_a_new_project_is_built_and_followed_without_spark(tmp_path: Path) -> No
     assert {status for _, status, _ in built(tmp_path)} == {"no-op"}
 
 
+def test_models_over_views_and_ephemeral_models_are_built_and_followed_without_spark(tmp_path: Path) -> None:
+    models = {
+        "models/stg.sql": "{{ config(materialized='view') }}\n"
+        "select id, customer, amount as paid from {{ ref('orders') }}",
+        "models/large.sql": "{{ config(materialized='ephemeral') }}\n"
+        "with w as (select s.id, s.customer, s.paid from {{ ref('stg') }} as s) select * from w where paid > 10",
+        "models/customer.sql": "with w as (select customer, count(*) as n, sum(paid) as paid from {{ ref('large') }}"
+        " group by customer) select w.customer, w.n, w.paid, v.n as of_all from w"
+        " join (select customer, count(*) as n from {{ ref('stg') }} group by customer) as v"
+        " on v.customer = w.customer",
+        "models/rebuilt.sql": "{{ config(materialized='table') }}\nselect l.customer, l.paid from {{ ref('large') }} l",
+    }
+    files = {name: text for name, text in FILES.items() if not name.startswith(("models/", "seeds/c"))}
+    for path, text in {**files, **models}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    seed, shop = tmp_path / "seeds/orders.csv", Shop(tmp_path)
+    seed.write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,5,2024-01-02\n3,2,11,2024-01-02\n")
+    engines = {name: engine for name, _, engine in called(tmp_path, "build")}
+    assert engines[CUSTOMER] == engines["model.shop.rebuilt"] == "duckdb"
+    assert shop.stored(CUSTOMER) == [(1, 1, 20, 2), (2, 1, 11, 1)]
+    seed.write_text("id,customer,amount,day\n1,1,20,2024-01-01\n2,1,15,2024-01-02\n4,2,1,2024-01-02\n")
+    engines = {name: engine for name, _, engine in called(tmp_path, "build")}
+    assert engines[CUSTOMER] == engines["model.shop.rebuilt"] == "duckdb"
+    assert shop.stored(CUSTOMER) == [(1, 2, 35, 2)]
+    assert shop.stored("model.shop.rebuilt") == [(1, 15), (1, 20)]
+
+
 WINDOWS = """
 select id, sum(amount) over w as total, count(*) over (partition by customer) as n, lag(amount, 1, 0) over w as before,
   lead(day) ignore nulls over w as next, ntile(2) over w as half, percent_rank() over w as p, cume_dist() over w as c,
