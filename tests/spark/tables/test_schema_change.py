@@ -113,7 +113,7 @@ def test_a_swap_cut_short_is_recovered_by_the_next_run(
     lake.model("m", FLAT)
     lake.run_well()
     lake.model("m", FLAT.replace("amount", "cast(amount as string) as amount"))
-    real_move, real_remove, moves = table_swap._move, table_swap._remove, []
+    real_move, real_remove, moves = table_swap._move, table_swap.remove, []
 
     def move(source: str, target: str) -> None:
         if (moment == "first" and not moves) or (moment == "between" and moves):
@@ -128,7 +128,7 @@ def test_a_swap_cut_short_is_recovered_by_the_next_run(
 
     with monkeypatch.context() as patched:
         patched.setattr(table_swap, "_move", move)
-        patched.setattr(table_swap, "_remove", remove)
+        patched.setattr(table_swap, "remove", remove)
         with pytest.raises(Crash):
             lake.run()
     orders.upsert((3, 3, D("7.00"), "y", "m1"))
