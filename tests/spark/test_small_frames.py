@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlmesh_like.run.close_rows import RELATIVE_TOLERANCE
 from sqlmesh_like.run.ports import Sample
 from sqlmesh_like.spark.frames.comparison import sampled_difference
 from sqlmesh_like.spark.frames.type_promotion import promoted_type
@@ -36,14 +37,14 @@ def test_a_column_of_an_older_schema_gets_the_type_of_the_newer_one(spark: Spark
 def test_a_sample_is_compared_by_keys_and_again_by_the_same_ones(spark: SparkSession) -> None:
     stored = spark.range(40).selectExpr("id", "id * 1.5D as x")
     expected = spark.range(41).selectExpr("id", "if(id = 39, 0D, id * 1.5D * (1 + 1e-13D)) as x")
-    whole = sampled_difference(stored, expected, ["id"], Sample(1000, 7), 9, ["x"])
+    whole = sampled_difference(stored, expected, ["id"], Sample(1000, 7), 9, ["x"], RELATIVE_TOLERANCE)
     assert whole.keys is not None and (whole.keys.count, whole.keys.is_all) == (40, True)
     assert sorted((sign, row["id"]) for sign, row in whole.rows) == [(-1, 39), (1, 39), (1, 40)]
-    part = sampled_difference(stored, expected, ["id"], Sample(10, 7), 9, ["x"])
+    part = sampled_difference(stored, expected, ["id"], Sample(10, 7), 9, ["x"], RELATIVE_TOLERANCE)
     assert part.keys is not None and (part.keys.count, part.keys.is_all) == (10, False) and part.total < 4
-    again = sampled_difference(stored, expected, ["id"], Sample(10, 7, part.keys.up_to), 9, ["x"])
+    again = sampled_difference(stored, expected, ["id"], Sample(10, 7, part.keys.up_to), 9, ["x"], RELATIVE_TOLERANCE)
     assert (again.keys, again.total) == (part.keys, part.total)
-    other = sampled_difference(stored, expected, [], Sample(10, 7), 1, ["x"])
+    other = sampled_difference(stored, expected, [], Sample(10, 7), 1, ["x"], RELATIVE_TOLERANCE)
     assert (other.total, len(other.rows)) == (3, 1)
 
 
