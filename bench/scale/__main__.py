@@ -33,11 +33,9 @@ def main() -> None:
     shown.add_argument("--measure", action="store_true", help="measure the prices anew, for a quarter of an hour")
     shown.add_argument("--page", action="store_true", help="write the table of the page")
     parser.add_argument("--prices", type=Path, default=PRICES, help="file of the prices")
-    for owner in (Shape, Site):
-        for field in fields(owner):
-            kind = int if field.type == "int" else float
-            default = getattr(owner, field.name, getattr(SHAPES[2], field.name, None))
-            parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind, default=default, help=" ")
+    for field in (*fields(Shape), *fields(Site)):
+        kind, name = int if field.type == "int" else float, f"--{field.name.replace('_', '-')}"
+        parser.add_argument(name, type=kind, default=field.default, metavar="N", help=field.metadata["help"])
     asked = parser.parse_args()
     if asked.measure:
         with tempfile.TemporaryDirectory(prefix="sml-scale-") as folder:

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from bench.scale.prices import Price, Prices
 
@@ -13,46 +14,42 @@ _MB_A_TB = 1_000_000.0
 _SIMULATED_RUNS = 6
 
 
+def _option(default: float, help_: str) -> Any:
+    return field(default=default, metadata={"help": help_})
+
+
 @dataclass(frozen=True)
 class Shape:
-    """What is assumed of a lake.
+    """What is assumed of a lake. Models read one to three of the tables before them."""
 
-    `tables` in all, `sources` of them ingested, the others models that read one to three of the tables before them, at
-    most `layers` deep. Sizes follow Zipf's law: the table of rank r has a share of 1/r^`skew`. Files of `file_mb`. A
-    batch changes the share `changed_files` of a table's files, one at least, and arrives in a run for each source with
-    the probability `active`; the largest tables are always among them. A model whose input changed has something to
-    write with the probability `affected`. `runs` a day; `calls`: into how many calls, each with a driver of its own
-    and its part of the tables, a run is split.
-    """
-
-    tables: int
-    terabytes: float
-    sources: float = 0.3
-    layers: int = 6
-    skew: float = 0.9
-    file_mb: float = 120.0
-    changed_files: float = 0.0005
-    active: float = 0.2
-    affected: float = 0.7
-    runs: int = 96
-    calls: int = 1
+    tables: int = _option(10_000, "sources and models")
+    terabytes: float = _option(100.0, "of all tables")
+    sources: float = _option(0.3, "share of the tables that are ingested")
+    layers: int = _option(6, "of models above a source, at most")
+    skew: float = _option(0.9, "the table of rank r has a share of 1/r^skew of the bytes (Zipf's law)")
+    file_mb: float = _option(120.0, "size of a file")
+    changed_files: float = _option(0.0005, "share of a changed table's files that a commit rewrites, one at least")
+    active: float = _option(0.2, "probability that a source has a batch in a run; the largest tables always have")
+    affected: float = _option(0.7, "probability that a model whose input changed has something to write")
+    runs: int = _option(96, "a day")
+    calls: int = _option(1, "into how many a run is split, each with a driver and a part of the models")
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where it would run: `threads` and cores of a driver, milliseconds of a request and how many are under way at
-    once, bytes that a driver may read and rewrite for a model (`driver_max_bytes`), and list prices in dollars, which
-    change: pass your own."""
+    """Where it would run. Dollars are list prices, which change."""
 
-    cores: int = 8
-    milliseconds: float = 30.0
-    parallel: int = 64
-    driver_mb: float = 2_000.0
-    memory_mb: float = 64_000.0
-    dollars_million_reads: float = 0.4
-    dollars_million_writes: float = 5.0
-    dollars_tb_month: float = 23.0
-    dollars_core_hour: float = 0.05
+    cores: int = _option(8, "of a driver, and its threads")
+    milliseconds: float = _option(30.0, "of a request")
+    parallel: int = _option(64, "requests under way at once while a run is planned")
+    driver_mb: float = _option(
+        2_000.0, "that a driver rewrites for a model (`driver_max_bytes`); executors do the rest"
+    )
+    memory_mb: float = _option(64_000.0, "of a driver")
+    dollars_million_reads: float = _option(0.4, "GET and HEAD")
+    dollars_million_writes: float = _option(5.0, "PUT, POST and LIST")
+    dollars_tb_month: float = _option(23.0, "of storage")
+    dollars_core_hour: float = _option(0.05, "of drivers and executors")
 
 
 @dataclass(frozen=True)
@@ -154,9 +151,9 @@ def _run(tables: Sequence[Table], shape: Shape, site: Site, prices: Prices, chan
     models = [number for number, table in enumerate(tables) if table.inputs]
     size = -(-len(models) // shape.calls)
     for part in (models[start : start + size] for start in range(0, len(models), size)):
-        price = prices.no_op.at(len(part))
+        planning = prices.no_op.at(len(part))
         moved = [number for number in part if number in changed]
-        price += prices.change.at(len(moved)) if moved else Price()
+        price = planning + (prices.change.at(len(moved)) if moved else Price())
         jobs: dict[int, float] = {}
         memory = 0.0
         for number in moved:
@@ -170,7 +167,6 @@ def _run(tables: Sequence[Table], shape: Shape, site: Site, prices: Prices, chan
             requests = prices.change.each.requests * site.milliseconds / 1000
             own = prices.change.each.core_seconds + (0 if mb > site.driver_mb else work.core_seconds)
             jobs[number] = own + requests / 4  # of a commit's requests about four wait for one another at once
-        planning = prices.no_op.at(len(part))
         seconds = planning.core_seconds + planning.requests * site.milliseconds / 1000 / site.parallel
         seconds += _makespan(tables, jobs, site.cores)
         run.price += price
