@@ -86,7 +86,7 @@ class QueryFacts:
     own_tree: exp.Expr | None = None
     views: tuple[QueryFacts, ...] = ()
 
-    @property
+    @cached_property
     def is_text_again(self) -> bool:
         """Whether the author's texts, of the model and of the views that it reads, are those of their trees."""
         own = self.own_tree

@@ -243,8 +243,7 @@ class Executor:
 
     def _plan_next(self, model: RenderedModel, pinned: Mapping[str, TableState]) -> PlannedModel:
         """What is left to do for a table that this run has just written: not all of it again."""
-        config = replace(model.config, full_refresh=False if model.config.full_refresh else model.config.full_refresh)
-        return replace(self.planner, full_refresh=False).plan(replace(model, config=config), pinned)
+        return self.planner.plan(replace(model, config=replace(model.config, full_refresh=False)), pinned)
 
     def _apply_plan(self, planned: PlannedModel) -> WriteResult:
         is_snapshot = planned.compiled.model.config.snapshot is not None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from threading import Event, RLock, Thread
 from time import monotonic, sleep
 
@@ -58,13 +59,17 @@ class CallLocks:
     _lock: RLock = field(default_factory=RLock)
     _ended: Event = field(default_factory=Event)
 
+    @cached_property
+    def _written(self) -> set[str]:
+        return written_tables(self.holder.locks)
+
     def take(self) -> Conflict | None:
         """Take all locks of the call, or none: then return what excludes them."""
         if (conflict := self.registry.take(self.owner, self.holder)) is not None:
             return conflict
         try:
             self._require_clock()
-            conflict = None if self.claims else self._take_leases(written_tables(self.holder.locks))
+            conflict = None if self.claims else self._take_leases(self._written)
         except BaseException:
             self._give_back()
             raise
@@ -110,7 +115,7 @@ class CallLocks:
             if not self._lost and not self._renew_leases([table]):
                 self._lose(f"another call has taken over the locks of {scrub_text(self.warehouse)}, or they were ended")
             reason = self._lost
-            if not reason and table not in self._leases and table in written_tables(self.holder.locks):
+            if not reason and table not in self._leases and table in self._written:
                 # It may have been made since the call began.
                 conflict = self._take_leases([table])
                 reason = conflict.words if conflict is not None else ""
@@ -124,7 +129,7 @@ class CallLocks:
 
     def claim(self, uri: str) -> bool:
         table = uri.rstrip("/")
-        if table not in written_tables(self.holder.locks):
+        if table not in self._written:
             return False
         end = monotonic() + self.patience
         while True:
