@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import random
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi import HudiTableBuilder
 
-from sqlmesh_like import Project
 from tests.faults.shop import ORDERS, Row, Shop
+from tests.unit.app.nested_columns import Rows, require_followed, shop_of
 
 ITEMS = (
     "array(struct(amount / cast(3 as double) as ratio, cast(day as timestamp) as at,"
@@ -34,29 +31,10 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    shop = Shop.changed(tmp_path_factory.mktemp("built"), random.Random(7), 4)
-    for name, sql in MODELS.items():
-        (shop.root / f"models/{name}.sql").write_text(sql)
-    return shop
+    return shop_of(tmp_path_factory.mktemp("built"), MODELS)
 
 
-def run() -> dict[str, str | None]:
-    """The strategy of each model."""
-    with Project.load(Path()) as project:
-        results = project.run().results
-        assert {result.status for result in results} <= {"success", "no-op"}, [result.message for result in results]
-        assert [each.difference.total for each in project.verify(sample=1000) if each.difference] == [0] * len(results)
-    return {each.node.name: each.strategy for each in results}  # type: ignore[union-attr]
-
-
-def read(shop: Shop, name: str) -> list[dict[str, Any]]:
-    """The rows as hudi-rs reads them, with their visible columns."""
-    batches = HudiTableBuilder.from_base_uri(shop.timeline(f"model.shop.{name}").uri).build().read()
-    rows = [{k: v for k, v in row.items() if not k.startswith("_")} for each in batches for row in each.to_pylist()]
-    return sorted(rows, key=repr)
-
-
-def expected(shop: Shop) -> dict[str, list[dict[str, Any]]]:
+def expected(shop: Shop) -> dict[str, Rows]:
     orders = shop.rows_at[ORDERS, shop._frontier(ORDERS)]
     by_customer: dict[int, list[Row]] = {}
     for row in sorted(orders, key=lambda row: str(row[0])):
@@ -77,10 +55,10 @@ def expected(shop: Shop) -> dict[str, list[dict[str, Any]]]:
         for element in (row[1], None, row[2])
     ]
     return {
-        "detail": sorted((_details(row) for row in orders), key=repr),
-        "region": sorted(region, key=repr),
-        "daily": sorted(daily, key=repr),
-        "customer": sorted(({"customer": row["customer"], "most": row["amounts"]} for row in region), key=repr),
+        "detail": [_details(row) for row in orders],
+        "region": region,
+        "daily": daily,
+        "customer": [{"customer": row["customer"], "most": row["amounts"]} for row in region],
     }
 
 
@@ -92,14 +70,5 @@ def _details(row: Row) -> dict[str, Any]:
     return {"id": row[0], "day": day, "two": [row[1], None, row[2]], "parts": row[3].split("-"), "items": items}
 
 
-def test_arrays_are_built_followed_and_verified_without_a_jvm(built: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(built.root)
-    dice, ways = random.Random(3), set[str | None]()
-    run()
-    for _ in range(3):
-        for name, rows in expected(built).items():
-            assert read(built, name) == rows, name
-        built.change(dice)
-        ways |= set(run().values())
-    assert ways >= {"row_based", "group_recompute"}
-    assert "full_refresh" not in ways
+def test_arrays_are_built_followed_and_verified_without_a_jvm(shop: Shop) -> None:
+    require_followed(shop, expected, batches=3)

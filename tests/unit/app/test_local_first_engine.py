@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
 from tests.faults.shop import CUSTOMER, CUSTOMERS, DAILY, DETAIL, FILES, MODELS, ORDERS, REGION, Shop
 
 CALL = """
 import sys
 from sqlmesh_like import Project
+from sqlmesh_like.cli.app import main
 
 with Project.load(".") as project:
     for result in project.{call}().results:
@@ -104,6 +107,32 @@ def test_models_over_views_and_ephemeral_models_are_built_and_followed_without_s
     assert engines[CUSTOMER] == engines["model.shop.rebuilt"] == "duckdb"
     assert shop.stored(CUSTOMER) == [(1, 2, 35, 2)]
     assert shop.stored("model.shop.rebuilt") == [(1, 15), (1, 20)]
+
+
+@pytest.mark.parametrize("where", ["view", "model"])
+def test_spark_is_asked_about_texts_that_are_not_those_of_their_trees(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a view that a model reads as of the model: `::` is written as CAST."""
+    texts = {
+        "view": "select id, amount as paid from {{ ref('orders') }}",
+        "model": "select id, paid from {{ ref('stg') }}",
+    }
+    texts[where] = texts[where].replace("id,", "id::bigint as id,")
+    files = {name: text for name, text in FILES.items() if not name.startswith(("models/", "seeds/c"))}
+    view = f"{{{{ config(materialized='view') }}}}\n{texts['view']}"
+    for path, text in {**files, "models/stg.sql": view, "models/customer.sql": texts["model"]}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "seeds/orders.csv").write_text("id,customer,amount,day\n1,1,20,2024-01-01\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["seed"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "customer", "--output", "json"]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert (model["engine"], model["engine_because"]) == (
+        "spark", "Spark is asked whether it reads the query as the compiler does",
+    )  # fmt: skip
 
 
 WINDOWS = """

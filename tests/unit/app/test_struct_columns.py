@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import random
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi import HudiTableBuilder
 
-from sqlmesh_like import Project
 from tests.faults.shop import ORDERS, Row, Shop
+from tests.unit.app.nested_columns import Rows, require_followed, shop_of
 
 MODELS = {
     "detail": "select id, struct(customer, amount as Total, named_struct('select', cast(day as date), 'at',"
@@ -29,28 +26,10 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    shop = Shop.changed(tmp_path_factory.mktemp("built"), random.Random(7), 4)
-    for name, sql in MODELS.items():
-        (shop.root / f"models/{name}.sql").write_text(sql)
-    return shop
+    return shop_of(tmp_path_factory.mktemp("built"), MODELS)
 
 
-def run() -> dict[str, str | None]:
-    """The strategy of each model."""
-    with Project.load(Path()) as project:
-        results = project.run().results
-    assert {result.status for result in results} <= {"success", "no-op"}, [result.message for result in results]
-    return {each.node.name: each.strategy for each in results}  # type: ignore[union-attr]
-
-
-def read(shop: Shop, name: str) -> list[dict[str, Any]]:
-    """The rows as hudi-rs reads them, with their visible columns."""
-    batches = HudiTableBuilder.from_base_uri(shop.timeline(f"model.shop.{name}").uri).build().read()
-    rows = [{k: v for k, v in row.items() if not k.startswith("_")} for each in batches for row in each.to_pylist()]
-    return sorted(rows, key=lambda row: (row.get("id") is None, row.get("id"), row.get("customer")))
-
-
-def expected(shop: Shop) -> dict[str, list[dict[str, Any]]]:
+def expected(shop: Shop) -> dict[str, Rows]:
     orders = sorted(shop.rows_at[ORDERS, shop._frontier(ORDERS)])
     detail = [{"id": row[0], "s": _details(row), "maybe": _maybe(row)} for row in orders]
     by_customer: dict[int, list[Row]] = {}
@@ -69,10 +48,7 @@ def expected(shop: Shop) -> dict[str, list[dict[str, Any]]]:
         for row, after in zip(rows, [*rows[1:], None], strict=True)
     ]
     customer = [{"id": row[0], "maybe": _maybe(row)} for row in orders if row[2] > 20]
-    return {
-        "detail": detail, "region": region, "daily": sorted(daily, key=lambda row: int(row["id"])),
-        "customer": customer,
-    }  # fmt: skip
+    return {"detail": detail, "region": region, "daily": daily, "customer": customer}
 
 
 def _details(row: Row) -> dict[str, Any]:
@@ -88,12 +64,4 @@ def _maybe(row: Row) -> dict[str, Any] | None:
 
 
 def test_structs_are_built_and_followed_without_a_jvm(shop: Shop) -> None:
-    dice, ways = random.Random(3), set[str | None]()
-    run()
-    for _ in range(4):
-        for name, rows in expected(shop).items():
-            assert read(shop, name) == rows, name
-        shop.change(dice)
-        ways |= set(run().values())
-    assert ways >= {"row_based", "group_recompute"}
-    assert "full_refresh" not in ways
+    require_followed(shop, expected, batches=4)
