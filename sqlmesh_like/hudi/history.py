@@ -54,17 +54,18 @@ class LakeHistory:
 
     @contextmanager
     def keep(self, uris: Iterable[str]) -> Iterator[None]:
-        wanted = [uri for uri in dict.fromkeys(uris) if is_store(uri)]
-        self._held.clear()
-        forget_timelines(wanted)  # files may have vanished since, which no listing of timelines shows
-        timelines = side_by_side(self._try_timeline, wanted)
-        self._held.update((uri, each) for uri, each in zip(wanted, timelines, strict=True) if each is not None)
-        self._kept = frozenset(wanted)
+        wanted, outer = [uri for uri in dict.fromkeys(uris) if is_store(uri)], self._kept
+        unlisted = [uri for uri in wanted if uri not in self._held]
+        forget_timelines(unlisted)  # files may have vanished since, which no listing of timelines shows
+        timelines = side_by_side(self._try_timeline, unlisted)
+        self._held.update((uri, each) for uri, each in zip(unlisted, timelines, strict=True) if each is not None)
+        self._kept = outer.union(wanted)
         try:
             yield
         finally:
-            self._kept = frozenset()
-            self._held.clear()
+            self._kept = outer
+            if not outer:
+                self._held.clear()
 
     def _try_timeline(self, uri: str) -> Timeline | None:
         try:

@@ -168,7 +168,8 @@ class History(Protocol):
     def keep(self, uris: Iterable[str]) -> AbstractContextManager[None]:
         """List tables on a store side by side: while the context is open, `state` knows them as they are now.
 
-        One that is renewed meanwhile is known again from `last_write` on, which lists it.
+        One that is renewed meanwhile is known again from `last_write` on, which lists it. Within another context only
+        tables that this one does not know are listed.
         """
         ...
 

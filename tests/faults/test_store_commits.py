@@ -6,9 +6,11 @@ import json
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sqlmesh_like.app.operations import run_nodes
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.errors import MachineError, RetryableError
 from sqlmesh_like.fault_points import COMMIT_POINTS
@@ -228,8 +230,29 @@ def test_a_run_asks_for_little_and_for_all_tables_at_once(
         # In the first place, all of them wait for one another: who lists one table after the other waits forever.
         proxy.together = threading.Barrier(tables, timeout=60)
         assert main(["run"]) == 0
-        assert len(proxy.listings) == 2 * tables, "of each table before and after the locks are taken"
-        assert len(asked) == 2 * tables + 8, "one of them for environments, and none for the locks of single tables"
+        assert len(proxy.listings) == tables, "each once: nobody had locks in between"
+        assert len(asked) == 2 * tables + 9, "none for locks of single tables"
+
+
+def test_what_another_call_has_committed_before_the_locks_is_read(
+    shop: StoreShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks, ran = run_nodes.lake_lock, list[int]()
+
+    def lock_late(*words: Any, **options: Any) -> Any:
+        if not ran:
+            ran.append(0)
+            shop.commit(ORDERS, random.Random(11))
+            ran[0] = main(["run", "--select", "daily"])
+        return locks(*words, **options)
+
+    monkeypatch.setattr(run_nodes, "lake_lock", lock_late)
+    assert main(["run"]) == 0
+    assert ran == [0], "the other call was not refused"
+    require_right(shop)
+    daily = shop.timeline(DAILY).commit_instants
+    assert main(["run"]) == 0
+    assert shop.timeline(DAILY).commit_instants == daily, "all was read"
 
 
 @pytest.mark.fault("a writer of Hudi with its own lock provider, while a model is to be written", ends="refuses")

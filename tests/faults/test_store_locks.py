@@ -21,7 +21,7 @@ import pytest
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.call_locks import CallLocks
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_lock import idle_changes, lake_lock
 from sqlmesh_like.app.lakes.lock_registry import Conflict, Holder, Locks
 from sqlmesh_like.app.lakes.store_registry import StoreRegistry
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -97,7 +97,7 @@ def commit(lake: Loaded, log: list[str], word: str = "committed") -> None:
 HOLDER = """
 import sys, time
 from types import SimpleNamespace as N
-from sqlmesh_like.app.lakes.lake_lock import lake_lock
+from sqlmesh_like.app.lakes.lake_lock import idle_changes, lake_lock
 from sqlmesh_like.app.reporter import LogReporter
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.stores.store_client import use_store
@@ -115,6 +115,26 @@ try:
 except RetryableError as error:
     print(error.message, flush=True)
 """
+
+
+def test_a_call_knows_whether_another_had_locks_since_it_looked(lake: Loaded) -> None:
+    idle = idle_changes(lake)
+    with lake_lock(lake, "run", writes(lake)) as held:
+        assert held.are_next_after(idle)
+        assert idle_changes(lake) is None, "a call is in the record"
+    assert not held.are_next_after(idle_changes(lake)), "it was looked later"
+    idle = idle_changes(lake)
+    other = call(lake, "other", {"elsewhere": "replace"})
+    assert other.take() is None
+    with lake_lock(lake, "run", writes(lake)) as held:
+        assert not held.are_next_after(idle), "another is in the record"
+    other.release()
+    idle = idle_changes(lake)
+    assert other.take() is None
+    other.release()
+    with lake_lock(lake, "run", writes(lake)) as held:
+        assert not held.are_next_after(idle), "another has come and gone"
+    assert not held.are_next_after(None)
 
 
 def other_process(lake: Loaded) -> subprocess.Popen[str]:

@@ -46,12 +46,18 @@ class HeldLocks:
     """The locks of a call; `take_also` None: the warehouse is not locked, or nothing is.
 
     `require_held` raises RetryableError where the call is known to have lost its locks, and asks nobody: a call that
-    runs on and on ends then, since all of its commits would be refused.
+    runs on and on ends then, since all of its commits would be refused. `changes`: how many changes the store's record
+    of locks had before they were taken; None elsewhere.
     """
 
     warehouse: str
     take_also: Callable[[Locks], AbstractContextManager[Conflict | None]] | None = None
     require_held: Callable[[], None] = lambda: None
+    changes: int | None = None
+
+    def are_next_after(self, idle_changes: int | None) -> bool:
+        """Whether no other call has held locks since `idle_changes` was asked for: what was read since then holds."""
+        return idle_changes is not None and self.changes == idle_changes
 
     @contextmanager
     def also(self, more: Locks) -> Iterator[None]:
@@ -106,6 +112,19 @@ def known_holders(loaded: Loaded) -> tuple[Holder, ...]:
     return tuple(entry.seen_holder for entry in entries)
 
 
+def idle_changes(loaded: Loaded) -> int | None:
+    """How many changes the store's record of locks has had; None where a call is in it, and where there is none.
+
+    Raises MachineError where no locks can be kept.
+    """
+    warehouse, settings = loaded.target.warehouse, loaded.target.store
+    if is_local(warehouse) or settings.single_writer:
+        return None
+    folder(warehouse)
+    require_lockable(warehouse)
+    return StoreRegistry(warehouse, settings.lease_seconds).idle_changes()
+
+
 @contextmanager
 def _store_lock(loaded: Loaded, holder: Holder, *, claims: bool) -> Iterator[HeldLocks]:
     warehouse, settings = loaded.target.warehouse, loaded.target.store
@@ -120,10 +139,11 @@ def _store_lock(loaded: Loaded, holder: Holder, *, claims: bool) -> Iterator[Hel
     locks = CallLocks(warehouse, str(uuid4()), holder, registry, seconds, claims, patience)
     _wait_for_locks(loaded, lambda: locks.take() or locks)
     loaded.reporter.phase("working")
+    changes = registry.changes
     locks.start()
     try:
         with guarding(locks):
-            yield HeldLocks(warehouse, locks.also, locks.require_not_lost)
+            yield HeldLocks(warehouse, locks.also, locks.require_not_lost, changes)
     finally:
         locks.release()
 

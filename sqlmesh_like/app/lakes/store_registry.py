@@ -70,10 +70,17 @@ class StoreRegistry:
         self._file = ConditionalFile(f"{lock_folder(warehouse)}/holders.json")
         self.ended: set[str] = set()  # owners that were seen not to count any more
         self._put = (0.0, 0.0)  # before and after the last put
+        self.changes = 0
+        """How many changes the record had before the one made here last."""
 
     def entries(self) -> tuple[Entry, ...]:
         """The records that count, in the order in which they were made."""
         return self._valid_entries(self._file.read())
+
+    def idle_changes(self) -> int | None:
+        """How many changes the record has had; None where it names a call, even one that no longer counts."""
+        seen = self._file.read()
+        return None if seen is not None and _parse_entries(seen.content, self._warehouse) else _changes(seen)
 
     def take(self, owner: str, holder: Holder) -> Conflict | None:
         """Take all locks of a holder, or none: then return what excludes them."""
@@ -130,11 +137,10 @@ class StoreRegistry:
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            sequence = 0 if seen is None else int(json.loads(seen.content)["sequence"])
-            holders = [asdict(entry) for entry in entries]
-            record = {"version": VERSION, "sequence": sequence + 1, "holders": holders, "ended": self._early_ends(seen)}
+            holders, changes = [asdict(entry) for entry in entries], _changes(seen)
+            record = {"version": VERSION, "sequence": changes + 1, "holders": holders, "ended": self._early_ends(seen)}
             if self._file.replace(json.dumps(record).encode(), seen) is not None:
-                self._put = (before, self.clock())
+                self._put, self.changes = (before, self.clock()), changes
                 return entries
             sleep(random() * min(attempt, 10) / 10)
         message = f"the record of locks of {scrub_text(self._warehouse)} could not be replaced {_ATTEMPTS} times"
@@ -167,6 +173,10 @@ class StoreRegistry:
 
 def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry, ...]:
     return tuple(replace(entry, holder=holder) if entry.owner == owner else entry for entry in entries)
+
+
+def _changes(seen: Version | None) -> int:
+    return 0 if seen is None else int(json.loads(seen.content)["sequence"])
 
 
 def _recorded_ends(seen: Version | None) -> dict[str, int]:

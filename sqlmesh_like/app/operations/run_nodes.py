@@ -4,7 +4,7 @@ artifacts."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
@@ -14,7 +14,7 @@ from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
 from sqlmesh_like.app.lakes.clean_tables import clean
 from sqlmesh_like.app.lakes.environment_lake import environment_folder
 from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
-from sqlmesh_like.app.lakes.lake_lock import HeldLocks, lake_lock
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks, idle_changes, lake_lock
 from sqlmesh_like.app.lakes.run_checks import check_run
 from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
@@ -135,28 +135,36 @@ def _run_on_lake(
     require_readable_releases(loaded, request.command)
     complete_promotions(loaded)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
-    broken = check_run(lake, selected, written, seeds, listener.notify, unread)
-    hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
-    executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=request.advances)
-    executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
-    executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
-    with _lock(lake, request.command, selected, executor, publisher) as held:
-        try:
-            if hooks is not None:
-                hooks.around_run(end=False, more={})
-            result = executor.run(selected)
-            if hooks is not None:
-                hooks.around_run(end=True, more=end_context(result))
-            result = release_after_run(lake, request.command, executor, result, publisher, is_forced=request.advances)
-            # Where nothing was written, Spark would start only for cleaning.
-            # It is not known which history a model with a broken template still needs.
-            if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:
-                loaded.reporter.phase("removing history that nothing needs")
-                clean(lake, held, listener.notify)
-        finally:
-            if publisher is not None:
-                publisher.close()
-            lake.engine.stop()
+    with ExitStack() as listed:
+        idle = idle_changes(loaded)
+        listed.enter_context(lake.catalog.keep([*selected, *loaded.graph.above(selected)]))
+        broken = check_run(lake, selected, written, seeds, listener.notify, unread)
+        hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
+        executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=request.advances)
+        executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
+        executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
+        with _lock(lake, request.command, selected, executor, publisher) as held:
+            if hooks is not None or not held.are_next_after(idle):
+                listed.close()  # tables may have been written since they were listed: the executor lists them again
+            try:
+                if hooks is not None:
+                    hooks.around_run(end=False, more={})
+                result = executor.run(selected)
+                listed.close()
+                if hooks is not None:
+                    hooks.around_run(end=True, more=end_context(result))
+                result = release_after_run(
+                    lake, request.command, executor, result, publisher, is_forced=request.advances
+                )
+                # Where nothing was written, Spark would start only for cleaning.
+                # It is not known which history a model with a broken template still needs.
+                if written and result.has_written and not stop_signals.is_wished() and not loaded.rendered.errors:
+                    loaded.reporter.phase("removing history that nothing needs")
+                    clean(lake, held, listener.notify)
+            finally:
+                if publisher is not None:
+                    publisher.close()
+                lake.engine.stop()
     return result
 
 
