@@ -90,7 +90,8 @@ class LakeHistory:
         known = self._states.get(timeline.uri)
         if known is None or known[0] != timeline.names:
             known = (timeline.names, table_state(timeline))
-            self._states[timeline.uri] = known
+            if known[1].exists:  # a table that is copied to its place has its properties last, and the same names
+                self._states[timeline.uri] = known
         return known[1]
 
     def unreadable_reason(self, uri: str, start: str, end: str) -> str | None:

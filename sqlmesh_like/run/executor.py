@@ -23,7 +23,6 @@ from sqlmesh_like.plan.history import CommitSummary, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.slices.backfill import plan_backfill, require_backfill
-from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.semantic.declarations import SavedQuery
 from sqlmesh_like.render.rendered import (
@@ -218,7 +217,7 @@ class Executor:
         if self.policy.backfill is not None:
             require_backfill(planned, self.policy.backfill)
         if planned.has_remains and self.moves is not None:
-            self.moves.remove(beside(planned.target.uri))
+            self.moves.remove_beside(planned.target.uri)
         if planned.strategy == "no_op" and self.policy.backfill is None:
             return _BuiltModel("no-op", "nothing changed", "no_op")
         if self.claim(planned.target.uri):

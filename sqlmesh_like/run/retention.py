@@ -57,7 +57,7 @@ def due(
     models = [unique_id for unique_id, place in catalog.places.items() if place.unique_id.kind == "model"]
     readers = [unique_id for unique_id in models if unique_id not in catalog.borrowed]
     states = catalog.states(dict.fromkeys([*readers, *ours]))
-    begun = [unfinished_build(states[unique_id], catalog.history) for unique_id in readers]
+    begun = [unfinished_build(states[unique_id], catalog.history, rebuilds=False) for unique_id in readers]
     needed = _oldest_frontiers([*(states[unique_id] for unique_id in readers), *filter(None, begun)])
     cleanings: list[Cleaning] = []
     for unique_id in ours:

@@ -37,11 +37,11 @@ class TableMoves(Protocol):
         ...
 
     def take_place(self, source: str, uri: str) -> None:
-        """Move a table into the place of the one at `uri`, if there is one. The same call completes it."""
+        """Put a table into the place of the one at `uri`, if there is one. The same call completes it."""
         ...
 
-    def remove(self, uri: str) -> None:
-        """Remove a table, if there is one."""
+    def remove_beside(self, uri: str) -> None:
+        """Remove the slices of the table at `uri`, if there are any."""
         ...
 
 
@@ -64,7 +64,7 @@ class SliceRun:
                 raise RetryableError(f"{planned.compiled.model.table}: a move cut short by a crash was finished")
             self.moves.require_no_savepoint(uri)
             if build.left is None:
-                self.moves.remove(build.state.uri)
+                self.moves.remove_beside(uri)
         whole = replace(planned, slices=None)
         if build.left is None:
             build = replace(build, left=(None, *self._first_values(planned, build)))

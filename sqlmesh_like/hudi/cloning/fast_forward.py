@@ -72,9 +72,12 @@ def put_in_place(uri: str, clone_uri: str, commit: str) -> None:
     table = Timeline(uri)
     is_done = table.exists and table.frontier == commit
     if is_store(uri):
-        from sqlmesh_like.hudi.cloning.store_promotion import take_place_on_store  # needs obstore
+        from sqlmesh_like.hudi.recovery.store_move import OccupiedError, take_place_on_store  # needs obstore
 
-        take_place_on_store(uri, None if is_done else clone_uri)
+        try:
+            take_place_on_store(uri, None if is_done else clone_uri)
+        except OccupiedError as error:
+            raise CannotPromoteError(error.message) from error
     elif is_done or folder(clone_uri).exists():
         take_place(clone_uri, uri)
 

@@ -14,6 +14,7 @@ from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.recovery.store_drop import MARK, PROPERTIES
+from sqlmesh_like.hudi.recovery.store_move import AT_WORK
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
@@ -22,10 +23,8 @@ from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
 from sqlmesh_like.secrets import scrub_text
 
 _INSTANT = re.compile(r"\d{14,17}")
-OF_WRITERS = tuple(
-    f".hoodie/{name}/" for name in (".temp", ".sml_writer", ".heartbeat", ".locks", "metadata", ".sml_changes")
-)
-"""Folders of writers at work, of Hudi's metadata table, and of change logs, which commits name one by one."""
+_NOT_CLONED = (*AT_WORK, ".hoodie/metadata/", ".hoodie/.sml_changes/")
+"""Beside writers' folders that of Hudi's metadata table, and that of change logs, which commits name one by one."""
 
 
 def clone_on_store(uri: str, frontier: str, target: str, read: Collection[str] = ()) -> None:
@@ -91,5 +90,5 @@ def _timeline_files(timeline: Timeline, limit: str | None, listed: Collection[st
 
 def _is_of_table(path: str) -> bool:
     """Whether a file says what the table is."""
-    is_inside = path.startswith(".hoodie/") and not path.startswith((*OF_WRITERS, f"{TIMELINE}/"))
+    is_inside = path.startswith(".hoodie/") and not path.startswith((*_NOT_CLONED, f"{TIMELINE}/"))
     return is_inside and path != MARK and not path.endswith(".crc")

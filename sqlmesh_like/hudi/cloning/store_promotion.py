@@ -1,29 +1,24 @@
-"""A clone on an object store made its table again: by commits of that table, or by a table in its place.
+"""A clone on an object store made its table again, by commits of that table.
 
 The same order as on a disk (`fast_forward`): the files of all newer commits, which the store copies and no reader sees,
 then for each commit request, inflight and completion, created once, with the clone's names and content. Whoever is
 called again goes on from there, and removes nothing: of two calls, one of which stood still, neither undoes what the
-other has done. A table of another layout is dropped first, since nothing can be moved; between that and its properties,
-which come last, there is none. The caller holds the locks of both.
+other has done. A table of another layout takes its place (`recovery.store_move`). The caller holds the locks of both.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.cloning.fast_forward import CannotPromoteError, newer_commits
-from sqlmesh_like.hudi.cloning.store_clone import OF_WRITERS
 from sqlmesh_like.hudi.commits import Commit, Instant
 from sqlmesh_like.hudi.reading.recent_timelines import forget_timelines
-from sqlmesh_like.hudi.recovery.store_drop import MARK, PROPERTIES, drop_on_store, finish_drop
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
-from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE, foreign_names
 from sqlmesh_like.hudi.writer.store_commit import create_completed, finish_commits
@@ -50,36 +45,6 @@ def fast_forward_on_store(uri: str, clone: Timeline) -> None:
     known = {*table.names}
     for instant in newer:
         known |= _add_instant(uri, clone, instant, known)
-    forget_timelines([uri])
-
-
-def take_place_on_store(uri: str, source: str | None) -> None:
-    """Put a copy of a table in the place of the one at `uri`, if there is one. None: that is done, but for the mark.
-
-    Raises CannotPromoteError where files of anybody are there, RetryableError where the locks no longer hold.
-    """
-    finish_drop(uri)
-    if source is None:
-        return
-    listed = folder(source).sizes()
-    sizes = {path: size for path, size in listed.items() if not path.startswith(OF_WRITERS[:-1]) and path != MARK}
-    require_copyable(source, sizes)
-    if Timeline(uri).exists:
-        drop_on_store(uri)
-    if left := [path for path in folder(uri).files() if not path.startswith(".hoodie/")]:
-        raise CannotPromoteError(f"{scrub_text(uri)} is not a table, and has files, e.g. {left[0]}")
-    require_locks(uri)
-    put_content(f"{uri}/{MARK}", b"")  # until there are properties, all of it is to be removed
-    copied = {path: size for path, size in sizes.items() if path not in PROPERTIES}
-    copy_files(source, uri, sorted(copied))
-    require_copies(uri, copied)
-    fault_point("promotion.copied")
-    require_locks(uri)
-    properties = PROPERTIES[-1]
-    if ConditionalFile(f"{uri}/{properties}").replace(folder(source).read(properties), None) is None:
-        raise RetryableError(f"another writer has made {scrub_text(uri)}")
-    fault_point("promotion.moved")
-    delete_files(uri, [MARK])
     forget_timelines([uri])
 
 

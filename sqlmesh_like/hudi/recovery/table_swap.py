@@ -13,6 +13,7 @@ from sqlmesh_like.errors import NodeError, RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.names import is_store
 from sqlmesh_like.plan.slices.sliced_build import beside
 
 _NEW, _OLD = "__sml_new", "__sml_old"
@@ -62,10 +63,17 @@ def create_table(uri: str, build: Callable[[str], None]) -> None:
 
 
 def take_place(source: str, uri: str) -> None:
-    """Move a table from elsewhere on the same disk into the place of the one at `uri`, if there is one.
+    """Move a table from elsewhere on the same disk or bucket into the place of the one at `uri`, if there is one.
 
-    Where a crash interrupts it, `recover` returns to the table that was there, and the same call completes it.
+    Where a crash interrupts it, `recover` returns to the table that was there, and the same call completes it. On a
+    store, which moves nothing, the table is copied, and there is none in between.
     """
+    if is_store(uri):
+        from sqlmesh_like.hudi.recovery.store_move import take_place_on_store  # needs obstore
+
+        take_place_on_store(uri, source)
+        remove(source)
+        return
     if folder(source).exists():
         if folder(uri).exists():
             remove(uri + _OLD)
@@ -77,13 +85,27 @@ def take_place(source: str, uri: str) -> None:
     remove(uri + _OLD)
 
 
+def remove_beside(uri: str) -> None:
+    """Remove the slices of a table that were built beside it, and what a call cut short had copied of them."""
+    if is_store(uri):
+        from sqlmesh_like.hudi.recovery.store_drop import finish_drop  # needs obstore
+
+        finish_drop(uri)
+    remove(beside(uri))
+
+
 def has_remains(uri: str) -> bool:
     """Whether a table was being built, or swapped, when a process died: `recover` has to be called."""
     return folder(uri + _NEW).exists() or folder(uri + _OLD).exists()
 
 
 def recover(uri: str) -> bool:
-    """Finish or undo a swap that a crash interrupted. Returns whether a table was moved to `uri`."""
+    """Finish or undo a swap that a crash interrupted. Returns whether a table was moved to `uri`.
+
+    On a store `take_place` itself goes on, and nothing else is built beside a table.
+    """
+    if is_store(uri):
+        return False
     new, old = uri + _NEW, uri + _OLD
     has_new, has_old = folder(new).exists(), folder(old).exists()
     # A crash between the two renames: the new table was complete before the first.
@@ -103,5 +125,11 @@ def _move(source: str, target: str) -> None:
 
 def remove(uri: str) -> None:
     """Remove a table, if there is one."""
-    if folder(uri).exists():
+    if not folder(uri).exists():
+        return
+    if is_store(uri):
+        from sqlmesh_like.hudi.recovery.store_drop import drop_on_store  # needs obstore
+
+        drop_on_store(uri)
+    else:
         folder(uri).fs.rm(folder(uri).path, recursive=True)

@@ -71,14 +71,15 @@ class Slice:
     of: int = 1
 
 
-def unfinished_build(target: TableState, history: History) -> TableState | None:
+def unfinished_build(target: TableState, history: History, *, rebuilds: bool) -> TableState | None:
     """The table that has the slices of an unfinished build of a model's table; None if there is none.
 
-    One that is whole and has not taken its place counts, too. On stores, all tables are built as a whole.
+    One that is whole and has not taken its place counts, too. `rebuilds`: also that of a table that there is. Where it
+    is on a store, looking for it is a request for each table, and only done for tables that may be built anew.
     """
     if target.record is not None and target.record.slices_left:
         return target
-    if is_store(target.uri):
+    if is_store(target.uri) and target.exists and not rebuilds:
         return None
     try:
         state = history.state(beside(target.uri))

@@ -30,9 +30,9 @@ def with_slices(
     """
     model, target = planned.compiled.model, planned.target
     by = str(wish.count) if wish.count is not None else model.config.build_by
-    begun = unfinished_build(target, history)
+    begun = unfinished_build(target, history, rebuilds=by is not None or planned.strategy == "full_refresh")
     dropped = ""
-    if begun is not None and begun.record is not None:
+    if begun is not None and begun.record is not None and not _has_taken_place(begun, target):
         is_whole = full_refresh and by is None
         dropped = "the table is built as a whole" if is_whole else _why_not_continued(planned, begun, history)
         if not dropped:
@@ -74,6 +74,15 @@ def plan_slice(planned: PlannedModel, build: SlicedBuild) -> PlannedModel:
         slices=None, has_remains=False,
         slice=Slice(table, build.built + 1 if further else 0, further, build.built + len(build.left)),
     )  # fmt: skip
+
+
+def _has_taken_place(begun: TableState, target: TableState) -> bool:
+    """Whether the table has been copied to its place, on a store, and what it was copied of has not been removed.
+
+    Also where the table has had a commit since, of a run that did not look for the build.
+    """
+    is_beside = begun.uri != target.uri and is_store(target.uri)
+    return is_beside and target.frontier is not None and (begun.frontier or "") <= target.frontier
 
 
 def _why_not_continued(planned: PlannedModel, begun: TableState, history: History) -> str:
@@ -133,8 +142,6 @@ def _why_whole(planned: PlannedModel, by: str, *, has_catalog: bool) -> str | No
         return "a snapshot keeps versions of rows"
     if model.config.table_type != "cow":
         return "the table is merge-on-read"
-    if is_store(planned.target.uri):
-        return "on an object store, a table cannot take the place of another one"
     if has_catalog:
         return "its table is registered in a catalog"
     if files := [item for item in planned.inputs if item.state.kind == "files"]:
