@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from sqlmesh_like.fault_points import COMMIT_POINTS, SLICE_POINTS, STORE_DROP_POINTS
 from sqlmesh_like.hudi.storage import folder
+from sqlmesh_like.hudi.stores.server_copies import file_sizes
 from sqlmesh_like.hudi.stores.store_client import delete_files
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.slices.sliced_build import beside
@@ -16,7 +18,7 @@ from tests.faults.calls import KILLED, finished, start
 from tests.faults.shop import CUSTOMERS, DAILY, ORDERS, Shop
 from tests.faults.store_shop import StoreShop
 from tests.levels import parametrize
-from tests.services.stores import Server
+from tests.services.stores import ONLY_S3, Server
 from tests.services.stores import server as server
 
 BUILT, PLACED = SLICE_POINTS
@@ -76,3 +78,24 @@ def test_a_killed_build_goes_on_with_the_slice_that_is_not_committed(
         assert shop.stored(DAILY) == shop.expected(DAILY)
     assert folder(beside(table)).files() == []
     assert shop.remains() == []
+
+
+@ONLY_S3
+@pytest.mark.release
+@pytest.mark.parametrize("rebuilds", [False, True])
+def test_spark_builds_in_slices_on_a_store(shop: StoreShop, rebuilds: bool) -> None:
+    profile = json.loads((shop.root / "profiles.yml").read_text())
+    profile["lake"]["outputs"]["store"]["delta_engine"] = "spark"
+    (shop.root / "profiles.yml").write_text(json.dumps(profile))
+    table, words = shop.table(DAILY), ["run", "-s", "daily", "--slices", "3", *(["--full-refresh"] if rebuilds else [])]
+    if not rebuilds:
+        delete_files(table, folder(table).files())
+    code, output = finished(start(shop.root, *words, fault=f"{BUILT}:1"))
+    assert code == KILLED, output
+    (slice_,) = Timeline(beside(table)).commit_instants
+    shop.commit(ORDERS, random.Random(7))
+    code, output = finished(start(shop.root, *words))
+    assert code == 0, output
+    assert shop.stored(DAILY) == shop.expected(DAILY)
+    assert shop.timeline(DAILY).commit_instants[0] == slice_
+    assert file_sizes(beside(table)) == {}

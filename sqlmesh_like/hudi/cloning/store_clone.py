@@ -15,9 +15,8 @@ from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.recovery.store_drop import MARK, PROPERTIES
 from sqlmesh_like.hudi.recovery.store_move import AT_WORK
-from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
-from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
+from sqlmesh_like.hudi.stores.server_copies import copy_files, file_sizes, require_copies, require_copyable
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
 from sqlmesh_like.secrets import scrub_text
@@ -35,7 +34,7 @@ def clone_on_store(uri: str, frontier: str, target: str, read: Collection[str] =
     """
     timeline = Timeline(uri)
     limit = None if timeline.frontier == frontier else frontier.partition("_")[0]
-    listed = folder(uri).sizes()
+    listed = file_sizes(uri)
     paths = {*_data_files(timeline, frontier, limit, read, listed), *_timeline_files(timeline, limit, listed)}
     paths |= {path for path in listed if _is_of_table(path)}
     sizes = {path: listed[path] for path in paths if path in listed}

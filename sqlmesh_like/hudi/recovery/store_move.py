@@ -13,7 +13,7 @@ from sqlmesh_like.hudi.recovery.store_drop import MARK, PROPERTIES, drop_on_stor
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
-from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
+from sqlmesh_like.hudi.stores.server_copies import copy_files, file_sizes, require_copies, require_copyable
 from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.secrets import scrub_text
@@ -34,12 +34,12 @@ def take_place_on_store(uri: str, source: str | None) -> None:
     finish_drop(uri)
     if source is None:
         return
-    listed = folder(source).sizes()
+    listed = file_sizes(source)
     sizes = {path: size for path, size in listed.items() if not path.startswith(AT_WORK) and path != MARK}
     require_copyable(source, sizes)
     if Timeline(uri).exists:
         drop_on_store(uri)
-    if left := [path for path in folder(uri).files() if not path.startswith(".hoodie/")]:
+    if left := [path for path in file_sizes(uri) if not path.startswith(".hoodie/")]:
         raise OccupiedError(f"{scrub_text(uri)} is not a table, and has files, e.g. {left[0]}")
     require_locks(uri)
     put_content(f"{uri}/{MARK}", b"")  # until there are properties, all of it is to be removed

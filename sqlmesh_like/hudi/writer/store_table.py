@@ -9,9 +9,9 @@ from __future__ import annotations
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.recovery.store_drop import finish_drop
-from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
+from sqlmesh_like.hudi.stores.server_copies import file_sizes
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
@@ -44,5 +44,8 @@ def begin_table(uri: str, properties: bytes) -> Timeline:
 
 def _remaining_files(uri: str) -> list[str]:
     """Files in the table's folder, but for those that only say that there is a partition."""
-    files = folder(uri).files()
-    return [path for path in files if not path.startswith(".hoodie/") and path.rpartition("/")[2] != PARTITION_FILE]
+    return [
+        path
+        for path in file_sizes(uri)
+        if not path.startswith(".hoodie/") and path.rpartition("/")[2] != PARTITION_FILE
+    ]
