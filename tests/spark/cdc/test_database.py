@@ -908,6 +908,7 @@ def test_rows_that_differ_are_read_again_and_no_event_of_the_log_overtakes_them(
     require_equal(lake)
 
 
+@pytest.mark.release
 def test_rows_of_postgresql_are_read_again_without_a_slot_of_their_own(
     pg: postgres.Server, tmp_path: Path, spark: SparkSession
 ) -> None:

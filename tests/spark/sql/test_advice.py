@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
@@ -13,6 +14,7 @@ from tests.properties.test_hints import COLUMNS, TRIED, rewritten
 _TEXTS = ("1", " 1", "1.0", "1e0", "x", "", "2147483648", None, "2024-01-01", "2024-1-1", "2024-01-01 00:00:00")
 
 
+@pytest.mark.release
 def test_advised_joins_and_sets_have_the_same_rows(spark: SparkSession) -> None:
     schema = ", ".join(f"{column.name} {column.type}" for column in COLUMNS)
     rows = [

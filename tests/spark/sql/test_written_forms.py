@@ -40,6 +40,7 @@ def test_windows_of_time_are_those_of_spark(spark: SparkSession) -> None:
     assert followed(spark, WINDOWS["sliding, moved"], time_windows.COLUMNS, states) == {"aggregate_merge"}
 
 
+@pytest.mark.release
 def test_in_as_a_value_is_false_where_it_is_unknown(spark: SparkSession) -> None:
     """As Spark has it, above NULL on both sides."""
     sql, path = query_forms.FORMS["IN, aggregated"], query_forms.random_path(4, batches=2)

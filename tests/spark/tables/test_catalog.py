@@ -177,6 +177,7 @@ def test_hive_s_input_format_reads_a_table_as_of_a_commit(spark: SparkSession, t
 
 
 @pytest.mark.checklist(52)
+@pytest.mark.release
 def test_a_metastore_that_does_not_answer_is_told_and_the_table_stands(spark: SparkSession, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     frame = spark.createDataFrame([("1", 1)], "k string, n int")

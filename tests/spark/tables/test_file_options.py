@@ -34,6 +34,7 @@ def live(uri: str) -> list[str]:
 
 
 @pytest.mark.checklist(43, 44, 50)
+@pytest.mark.release
 def test_codec_largest_size_and_tasks_reach_a_models_files(lake: Lake) -> None:
     orders = lake.source("orders", "id int, amount decimal(12,2)")
     orders.write(*((number, D(number)) for number in range(3000)))
