@@ -141,9 +141,8 @@ def decode(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
-    if share.table.ingest.deletes == "retention":
-        decoded = _without_deletes(decoded)
-    return _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
 
 
 def _without_deletes(decoded: Decoded) -> Decoded:

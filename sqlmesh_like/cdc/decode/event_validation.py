@@ -50,5 +50,5 @@ def _reasons(layout: OdsLayout, lonely: str) -> Sequence[str]:
         reasons.append(f"if(kind = 'delete' and {lonely}, {sql_literal(why)}, null)")
     if not layout.ingest.primary_key:
         why = "updates and deletes need a primary_key: a table without one only takes inserts"
-        reasons.append(f"if(op in ('u', 'd'), {sql_literal(why)}, null)")
+        reasons.append(f"if(op in ('u', 'w', 'd'), {sql_literal(why)}, null)")
     return reasons

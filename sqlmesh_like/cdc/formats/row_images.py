@@ -343,7 +343,7 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
         member = members.get(column.name.lower())
         unavailable = bool(shape.unavailable) and member is not None
         conditions = [_is_unavailable(shape, f"texts.after.{quoted_name(member or '')}")] if unavailable else []
-        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
+        conditions += [f"kind = 'upsert' and op in ('u', 'w') and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")
     return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else NO_SHAPE

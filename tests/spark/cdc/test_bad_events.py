@@ -130,7 +130,7 @@ BAD: list[tuple[str | bytes, str]] = [
     (event("t", table="shard_1"), "a truncate of one of several merged tables"),
     (
         event("u", {"id": 77, "x": "__debezium_unavailable_value"}, table="toast"),
-        "x: the source did not log this value, and no earlier version of the row is known (its key changed? set",
+        "x: the source did not log this value, and no earlier version of the row is known (its key changed? let",
     ),
     (stated(type="int32"), unread("n", "x", "int")),
     (stated(type="bytes", field="n2"), "column `n2`: cannot read"),
