@@ -66,11 +66,11 @@ class MessageDialect:
 
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. The result must have `kind`
-    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t; w: c or u), `database`, `source_schema`, `source_table`,
-    `schema_text` (NULL where nothing is stated) and `message` (a key of `format_registry.MESSAGE_STYLES`). `key`: Spark
-    SQL of the names of the primary key's columns (NULL: unknown) over `value` and the record's own key (`log_key`).
-    `members`: Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: unknown). `value`:
-    Spark SQL of the text that is read as the message, over a line.
+    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t; w: c or u), `database`, `source_schema`,
+    `source_table`, `schema_text` (NULL where nothing is stated) and `message` (a key of
+    `format_registry.MESSAGE_STYLES`). `key`: Spark SQL of the names of the primary key's columns (NULL: unknown) over
+    `value` and the record's own key (`log_key`). `members`: Spark SQL of the names in the rows of an event, over its
+    envelope, one a line (NULL: unknown). `value`: Spark SQL of the text that is read as the message, over a line.
     """
 
     envelope: Callable[[str], Mapping[str, str]]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import reduce
 
-from sqlmesh_like.cdc.formats.encoding import Encoding
+from sqlmesh_like.cdc.formats import time_values
+from sqlmesh_like.cdc.formats.encoding import MOMENTS, Encoding
 from sqlmesh_like.cdc.formats.json_text import element_texts, may_be_rewritten, member_text, written_row
 from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.source_types import (
@@ -319,15 +320,19 @@ def _but_available(shape: EventShape, text: str) -> str:
 
 
 def advice(field: SourceField, text: str) -> str:
-    """Spark SQL of advice on an unreadable value: without a schema, numbers lack a unit, decimals in bytes a scale."""
+    """Spark SQL of advice on an unreadable value: numbers lack a unit, decimals in bytes a scale, dates have a time."""
     if field.encoding is Encoding.PLAIN and field.unit is None and field.type in ("date", "timestamp"):
-        return f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, '')"
+        has_time = f"if({time_values.has_time(text)}, {sql_literal(_HAS_TIME)}, '')" if field.type == "date" else "''"
+        return f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, {has_time})"
+    if field.type == "date" and field.encoding in (*MOMENTS, Encoding.ISO_TIMESTAMP, Encoding.TIMESTAMP_PARTS):
+        return sql_literal(_HAS_TIME)
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
         return "''"
     advice = sql_literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
     return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
 
 
+_HAS_TIME = ": with a time of day? declare the column as timestamp"
 _NO_UNIT = ": the event does not say what the number counts; declare `unit:` for the column (days, seconds, millis,"
 _NO_UNIT += " micros or nanos since 1970), or let the source send its schema"
 

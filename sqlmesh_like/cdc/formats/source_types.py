@@ -316,6 +316,8 @@ def _cast(expression: str, kind: str, to_type: str) -> str:
     of = "number" if decimal_parts(kind) else kind
     if ("decimal" if decimal_parts(to_type) else to_type) not in _ALSO[of]:
         return f"cast(null as {to_type})"
+    if (kind, to_type) == ("timestamp", "date"):
+        return time_values.whole_day(expression)
     value = f"try_cast({expression} as {to_type})"
     if of != "number" or not (decimal_parts(to_type) or to_type in _INTEGERS):
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.project.nodes import PartitionBy
-from tests.unit.cdc.test_small_batches import FORMATS, Lake, SparkAskedError, change, declared
+from tests.unit.cdc.test_small_batches import FORMATS, Lake, SparkAskedError, change, declared, stated
 
 LETTERS = "shop__dead_letters"
 BAD: list[tuple[str, str]] = [
@@ -42,6 +43,26 @@ def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     assert stored_letters(lake)[6]["row_key"] == "1" and stored_letters(lake)[0]["table_name"] is None
     assert report.dead_letters == len(BAD) and report.first_dead_letter == f"landing/0000.jsonl:1: {BAD[0][1]}"
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
+
+
+MIDNIGHT = ("2024-02-29", "2024-02-29 00:00:00", "2024-02-29T00:00:00.000+02:00", "2024-02-29Z", " 2024-02-29 00:00 ")
+LATER = ("2024-02-29 00:00:01", "2024-02-29T10:30", "2024-02-29T00:00:00.000001Z", "2024-02-29T", "2024-02-29 noon")
+MICROS = {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
+
+
+@pytest.mark.parametrize("time", [*MIDNIGHT, *LATER, 1_709_164_800_000_000, 1_709_164_800_000_001])
+def test_a_time_of_day_in_a_column_of_dates_is_not_cut_off(tmp_path: Path, time: str | int) -> None:
+    lake = Lake(tmp_path, (declared(types={"id": "bigint", "day": "date"}),))
+    kind = {"day": {"type": "string"} if isinstance(time, str) else MICROS}
+    event = (
+        stated("c", {"id": 1, "day": time}, **kind) if isinstance(time, int) else change("c", {"id": 1, "day": time})
+    )
+    report = lake.ingest(event, change("c", {"id": 2, "day": None}))
+    is_day = time in MIDNIGHT or time == 1_709_164_800_000_000
+    assert [row["day"] for row in lake.rows()] == ([date(2024, 2, 29)] if is_day else []) + [None]
+    assert (report.dead_letters, lake.reasons) == (0 if is_day else 1, [])
+    if not is_day:
+        assert f"column `day`: cannot read {time} as date" in str(report.first_dead_letter)
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS.keys() - {"flink_cdc"}))
