@@ -321,9 +321,9 @@ def _but_available(shape: EventShape, text: str) -> str:
 
 def advice(field: SourceField, text: str) -> str:
     """Spark SQL of advice on an unreadable value: numbers lack a unit, decimals in bytes a scale, dates have a time."""
-    if field.encoding is Encoding.PLAIN and field.unit is None and field.type in ("date", "timestamp"):
+    if field.encoding is Encoding.PLAIN and field.type in ("date", "timestamp"):
         has_time = f"if({time_values.has_time(text)}, {sql_literal(_HAS_TIME)}, '')" if field.type == "date" else "''"
-        return f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, {has_time})"
+        return has_time if field.unit else f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, {has_time})"
     if field.type == "date" and field.encoding in (*MOMENTS, Encoding.ISO_TIMESTAMP, Encoding.TIMESTAMP_PARTS):
         return sql_literal(_HAS_TIME)
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
