@@ -13,6 +13,7 @@ import csv
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
@@ -69,17 +70,19 @@ def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
         raise IngestError(f"the first record of {file.path} cannot be read: {error}", hint=_UNCLOSED) from error
 
 
-def _opened(path: str, mode: str, **settings: str) -> IO[Any]:
+def _opened(path: str, mode: str, **settings: str) -> AbstractContextManager[IO[Any]]:
     place = folder(path)
     compression = "gzip" if path.endswith(".gz") else None
-    return cast("IO[Any]", fsspec.core.OpenFile(place.fs, place.path, mode, compression, **settings).open())
+    return cast(
+        "AbstractContextManager[IO[Any]]", fsspec.core.OpenFile(place.fs, place.path, mode, compression, **settings)
+    )
 
 
 def _names(
     file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None, operation: str
 ) -> tuple[str, ...]:
     if csv_format.header:
-        if any(_REPLACED in name for name in first):
+        if any(_REPLACED in name or "\n" in name for name in first):
             _require_sound(file.path, csv_format)
         require_distinct(file.path, first)
         return tuple(first)
