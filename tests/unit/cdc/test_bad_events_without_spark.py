@@ -45,6 +45,41 @@ def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
 
 
+def deleted_in_postgresql(before: dict[str, Any], **fields: dict[str, Any]) -> dict[str, Any]:
+    """What Debezium makes of a delete of which PostgreSQL logs the key: columns that are NOT NULL are filled."""
+    event = stated("d", before, **fields)
+    event["payload"] = {**change("d", None, before), "source": {"db": "db", "table": "t", "connector": "postgresql"}}
+    return event
+
+
+FIELDS = {"kind": {"type": "string"}, "n": {"default": 7}}
+ROWS = [{"id": id, "kind": kind, "n": id, "at": id} for id, kind in enumerate("aabb", 1)]
+
+
+@pytest.mark.parametrize("filled", [{"kind": "", "n": 7, "at": 0}, {"kind": None, "n": 0, "at": None}])
+def test_a_delete_without_its_row_has_no_order(tmp_path: Path, filled: dict[str, Any]) -> None:
+    lake = Lake(tmp_path, (declared(order_by=("at",)),))
+    lake.ingest(*(stated("c", row, **FIELDS) for row in ROWS))
+    report = lake.ingest(
+        deleted_in_postgresql({"id": 1, **filled}, **FIELDS),
+        deleted_in_postgresql(ROWS[1], **FIELDS),
+        deleted_in_postgresql({**ROWS[2], "kind": "", "n": 7, "at": 3}, **FIELDS),
+    )
+    assert [row["id"] for row in lake.rows()] == [1, 4]
+    assert (report.dead_letters, lake.reasons) == (1, [])
+    assert "let the source log full rows" in str(report.first_dead_letter)
+
+
+@pytest.mark.parametrize("origin", [None, "came_from"])
+def test_a_delete_without_its_row_is_looked_up(tmp_path: Path, origin: str | None) -> None:
+    by_kind = PartitionBy("kind", None, "part")
+    lake = Lake(tmp_path, (declared(partition_by=by_kind, origin=origin),))
+    lake.ingest(*(stated("c", row, **FIELDS) for row in ROWS))
+    filled = {"id": 1, "kind": "", "n": 7, "at": 0}
+    lake.ingest(deleted_in_postgresql(filled, **FIELDS), change("d", None, {"id": 2}))
+    assert ([row["id"] for row in lake.rows()], lake.reasons) == ([3, 4], [])
+
+
 MIDNIGHT = ("2024-02-29", "2024-02-29 00:00:00", "2024-02-29T00:00:00.000+02:00", "2024-02-29Z", " 2024-02-29 00:00 ")
 LATER = ("2024-02-29 00:00:01", "2024-02-29T10:30", "2024-02-29T00:00:00.000001Z", "2024-02-29T", "2024-02-29 noon")
 MICROS = {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
