@@ -83,6 +83,8 @@ def _zero_of(kind: str) -> str:
 
 _ZEROS = {
     "number": "{0} = 0",
+    "float": "cast({0} as double) = 0.0D",
+    "double": "{0} = 0.0D",
     "string": "{0} in ('', '0', '{{}}', '[]', '00:00:00', '00:00:00Z', 'P0Y0M0DT0H0M0S')",
     "boolean": "not {0}",
     "binary": "base64({0}) = ''",

@@ -45,6 +45,9 @@ def test_bad_events_are_kept_with_their_reasons(tmp_path: Path) -> None:
     assert Timeline(str(lake.warehouse / "ods" / LETTERS)).extra("sml.open") == "true"
 
 
+BY_KIND = PartitionBy("kind", None, "part")
+
+
 def deleted_in_postgresql(before: dict[str, Any], **fields: dict[str, Any]) -> dict[str, Any]:
     """What Debezium makes of a delete of which PostgreSQL logs the key: columns that are NOT NULL are filled."""
     event = stated("d", before, **fields)
@@ -72,12 +75,46 @@ def test_a_delete_without_its_row_has_no_order(tmp_path: Path, filled: dict[str,
 
 @pytest.mark.parametrize("origin", [None, "came_from"])
 def test_a_delete_without_its_row_is_looked_up(tmp_path: Path, origin: str | None) -> None:
-    by_kind = PartitionBy("kind", None, "part")
-    lake = Lake(tmp_path, (declared(partition_by=by_kind, origin=origin),))
+    lake = Lake(tmp_path, (declared(partition_by=BY_KIND, origin=origin),))
     lake.ingest(*(stated("c", row, **FIELDS) for row in ROWS))
     filled = {"id": 1, "kind": "", "n": 7, "at": 0}
     lake.ingest(deleted_in_postgresql(filled, **FIELDS), change("d", None, {"id": 2}))
     assert ([row["id"] for row in lake.rows()], lake.reasons) == ([3, 4], [])
+
+
+KINDS: dict[str, tuple[str, str | None, object, object]] = {
+    "id": ("int32", None, 1, 1), "kind": ("string", None, "a", ""), "n": ("int32", None, 1, 0),
+    "big": ("int64", None, 1, 7), "flag": ("boolean", None, True, False), "raw": ("bytes", None, "AP8=", ""),
+    "real": ("double", None, 1.5, 0.0), "doc": ("string", None, "[1]", "{}"), "text": ("string", None, None, None),
+    "day": ("int32", "io.debezium.time.Date", 9, 0), "at": ("int64", "io.debezium.time.MicroTimestamp", 9, 0),
+    "price": ("bytes", "org.apache.kafka.connect.data.Decimal", "fQ==", "AA=="),
+}  # fmt: skip
+"""Of each column its type, a value, and what Debezium has of it where PostgreSQL logs the key alone."""
+WHOLE = [{**{name: value for name, (_, _, value, _) in KINDS.items()}, "id": id} for id in (1, 2, 3)]
+FILLED = {name: filled for name, (*_, filled) in KINDS.items()}
+
+
+def of_all_types(op: str, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """Events of PostgreSQL with these rows, each of the tables `ordered` and `parted`."""
+    fields = [{"field": name, "type": kind, "name": of, "optional": True} for name, (kind, of, _, _) in KINDS.items()]
+    fields[list(KINDS).index("big")]["default"] = 7
+    fields[-1]["parameters"] = {"scale": "2"}
+    schema = {"fields": [{"type": "struct", "fields": fields, "field": image} for image in ("before", "after")]}
+    return [
+        {"schema": schema, "payload": {**change(op, *images, table), "source": source}}
+        for row in rows
+        for images in [(None, row) if op == "d" else (row, None)]
+        for table in ("ordered", "parted")
+        for source in [{"db": "db", "table": table, "connector": "postgresql"}]
+    ]
+
+
+def test_values_of_all_types_that_stand_for_none_are_known(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared("ordered", order_by=("at",)), declared("parted", partition_by=BY_KIND)))
+    lake.ingest(*of_all_types("c", *WHOLE))
+    report = lake.ingest(*of_all_types("d", FILLED, WHOLE[1]))
+    assert [[row["id"] for row in lake.rows(name)] for name in ("ordered", "parted")] == [[1, 3], [3]]
+    assert (report.dead_letters, lake.reasons) == (1, [])
 
 
 MIDNIGHT = ("2024-02-29", "2024-02-29 00:00:00", "2024-02-29T00:00:00.000+02:00", "2024-02-29Z", " 2024-02-29 00:00 ")
