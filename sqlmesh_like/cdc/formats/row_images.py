@@ -268,7 +268,7 @@ def unreadable(shape: EventShape) -> str:
     checks = [
         f"if({text} is not null and {name}.{column} is null{_but_available(shape, text)}, "
         f"concat('column ', {sql_literal(column)}, ': cannot read ', left({text}, 80), "
-        f"{sql_literal(' as ' + field.type)}, {advice(field, text)}), null)"
+        f"{sql_literal(' as ' + field.expected)}, {advice(field, text)}), null)"
         for name in IMAGES
         for field in shape.fields
         if field.type != "string" or field.encoding is not Encoding.PLAIN or field.unit is not None

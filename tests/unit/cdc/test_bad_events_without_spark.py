@@ -117,6 +117,14 @@ def test_values_of_all_types_that_stand_for_none_are_known(tmp_path: Path) -> No
     assert (report.dead_letters, lake.reasons) == (1, [])
 
 
+def test_a_declared_type_that_the_source_has_outgrown_is_named(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(types={"id": "int", "v": "int"}),))
+    lake.ingest(stated("c", {"id": 1, "v": 1}, id={"type": "int32"}))
+    report = lake.ingest(stated("c", {"id": 2**40, "v": 1}))
+    why = "column `id`: cannot read 1099511627776 as int, as `columns:` declares; the source has bigint: declare that"
+    assert report.dead_letters == 1 and why in str(report.first_dead_letter)
+
+
 MIDNIGHT = ("2024-02-29", "2024-02-29 00:00:00", "2024-02-29T00:00:00.000+02:00", "2024-02-29Z", " 2024-02-29 00:00 ")
 LATER = ("2024-02-29 00:00:01", "2024-02-29T10:30", "2024-02-29T00:00:00.000001Z", "2024-02-29T", "2024-02-29 noon")
 MICROS = {"type": "int64", "name": "io.debezium.time.MicroTimestamp"}
