@@ -74,7 +74,7 @@ def _is_filled(layout: OdsLayout, defaults: Mapping[str, str]) -> str:
         for column in layout.beside_key
         for value in (f"before.{quoted_name(column.name)}",)
     ]
-    return " and ".join(checks) if checks else "true"
+    return " and ".join(checks) if checks else "false"
 
 
 def _zero_of(kind: str) -> str:
