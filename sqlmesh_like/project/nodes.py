@@ -75,6 +75,7 @@ class CsvFormat:
     header: bool = False
     null: str = "NULL"
     delimiter: str = ","
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,8 @@ def _csv(node: YamlNode) -> CsvFormat:
     delimiter = str(CSV.value(child, "delimiter"))
     if len(delimiter) != 1:
         raise child.error(f"delimiter {delimiter!r} must be one character")
-    return CsvFormat(CSV.value(child, "header") is True, str(CSV.value(child, "null_value")), delimiter)
+    null, encoding = str(CSV.value(child, "null_value")), str(CSV.value(child, "encoding"))
+    return CsvFormat(CSV.value(child, "header") is True, null, delimiter, encoding)
 
 
 def _kafka(node: YamlNode) -> Mapping[str, object]:

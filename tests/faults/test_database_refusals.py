@@ -190,3 +190,32 @@ def test_a_server_that_logs_something_else(database: Database, project: Project,
         wanted = ["ALTER SYSTEM SET wal_level = 'logical'", "REPLICA IDENTITY FULL"]
     assert code == 2 and "models/shop.yml:5:23: " in shown and all(each in shown for each in wanted), shown
     assert not (project.root / "w" / "_sml" / "database").exists()
+
+
+def test_a_log_that_has_too_little_of_deleted_rows(database: Database, project: Project) -> None:
+    """Of what it has not, Debezium's events have 0 and the like: the rows would stay, or others would go."""
+    if "mysql" in database.url:
+        return
+    database.run(
+        "create table coded (id int primary key, code text not null unique)",
+        "alter table coded replica identity using index coded_code_key",
+        "create table ranked (id int, at int not null, primary key (id)) partition by range (id)",
+        "create table ranked_1 partition of ranked for values from (0) to (100)",
+        *(f"alter table {name} owner to keeper" for name in ("coded", "ranked", "ranked_1")),
+    )
+    project.declare()
+    with (project.root / "models" / "shop.yml").open("a") as file:
+        file.write(
+            "      - {name: coded, ingest: {primary_key: [id]}}\n"
+            "      - {name: ranked, ingest: {primary_key: [id], order_by: [at]}}\n"
+        )
+    grant_all(database, project, "")
+    database.run(
+        "alter table coded replica identity using index coded_code_key",
+        "alter table ranked_1 replica identity default",
+    )
+    code, shown = project.call("ingest")
+    assert code == 2 and "models/shop.yml:5:23: " in shown
+    assert "public.coded logs code of a deleted row, and primary_key of shop.coded names id" in shown
+    assert "public.ranked_1 logs id of a deleted row, and order_by of shop.ranked names at" in shown
+    assert 'ALTER TABLE "public"."ranked_1" REPLICA IDENTITY FULL;' in shown

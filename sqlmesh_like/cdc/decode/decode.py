@@ -33,7 +33,7 @@ from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, union_f
 from sqlmesh_like.cdc.in_process.commits import stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
-from sqlmesh_like.cdc.merge.defaults import defaults_of_new_columns, fill_earlier_events
+from sqlmesh_like.cdc.merge.defaults import defaults_of_new_columns, fill_earlier_events, stated_default
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
 from sqlmesh_like.cdc.schema import typed_parse
@@ -141,9 +141,8 @@ def decode(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
-    if share.table.ingest.deletes == "retention":
-        decoded = _without_deletes(decoded)
-    return _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
 
 
 def _without_deletes(decoded: Decoded) -> Decoded:
@@ -215,7 +214,7 @@ def _stored_columns(uri: str) -> Schema:
 
 def _validated_events(number: int, group: EventGroup, shape: EventShape, layout: OdsLayout) -> Frame:
     if group.schema is None:
-        return validate_events(_row_images(number, group.frame, shape, layout), layout)
+        return validate_events(_row_images(number, group.frame, shape, layout), layout, defaults=_defaults(shape))
     own = tuple(column for column in layout.columns if column.name != layout.ingest.origin)
     partial = layout.ingest.updates == "partial"
     images = columnar.images(shape, group.schema, own, partial=partial)
@@ -244,7 +243,7 @@ def _row_images(number: int, frame: Frame, shape: EventShape, layout: OdsLayout)
         **{name: _with_origin(typed_parse.typed_image(shape, name, own), layout) for name in IMAGES},
         "unreadable": "cast(null as string)",
         "missing": NO_SHAPE,
-        "is_told": str(shape.message.tells_partition).lower(),
+        "is_told": shape.message.tells_partition,
         "unsure": f"if({typed_parse.unsure(shape)}, {number}, null)",
     }
     return frame.selectExpr("*", *_as_aliases(entries))
@@ -254,9 +253,17 @@ def _reread(judged: Frame, shapes: Sequence[EventShape], layout: OdsLayout) -> F
     """The events (grain: event), with the `unsure` ones read again value by value."""
     partial = layout.ingest.updates == "partial"
     typed_once = (each for each in enumerate(shapes) if typed_parse.can_be_typed(each[1], partial=partial))
-    again = (_images(judged.where(f"unsure = {number}"), shape, layout) for number, shape in typed_once)
-    read = (validate_events(frame.selectExpr("*", _SURE), layout) for frame in again)
+    again = ((number, _images(judged.where(f"unsure = {number}"), shape, layout)) for number, shape in typed_once)
+    read = (
+        validate_events(frame.selectExpr("*", _SURE), layout, defaults=_defaults(shapes[number]))
+        for number, frame in again
+    )
     return union_frames([judged.where("unsure is null"), *read])
+
+
+def _defaults(shape: EventShape) -> dict[str, str]:
+    """Spark SQL of the defaults that events state of their columns."""
+    return {field.name: stated_default(field) for field in shape.fields if field.default is not None}
 
 
 _SURE = "cast(null as int) as unsure"
@@ -282,7 +289,7 @@ def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     entries = {
         "unreadable": f"coalesce({with_advice(unreadable(shape))}, {unwritten(shape)})",
         "missing": missing(shape, own, partial=partial),
-        "is_told": str(shape.message.tells_partition).lower(),
+        "is_told": shape.message.tells_partition,
     }
     return images.selectExpr(*LINE, "item", *IMAGES, *_as_aliases(entries))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sqlmesh_like.cdc.formats.row_images import IMAGES
-from sqlmesh_like.cdc.formats.source_types import sql_literal
+from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
@@ -17,14 +18,21 @@ OF_FILE = ("modified",)
 _REST_OF_LINE = LINE[1:]
 
 
-def validate_events(frame: Frame, layout: OdsLayout, value: str = "value", also_kept: Sequence[str] = ()) -> Frame:
+def validate_events(
+    frame: Frame,
+    layout: OdsLayout,
+    value: str = "value",
+    also_kept: Sequence[str] = (),
+    defaults: Mapping[str, str] = MappingProxyType({}),
+) -> Frame:
     """Add `row` (`Decoded`), `reason` (why an event cannot be ingested, or NULL) and `lacks_before_position`.
 
     `frame` must not have these columns yet: expressions would refer to the old ones. `value`: Spark SQL of the event's
-    text, which may depend on its `reason`. `also_kept`: columns of the frame to keep beside `LINE`.
+    text, which may depend on its `reason`. `also_kept`: columns of the frame to keep beside `LINE`. `defaults`: Spark
+    SQL of the defaults that events state of their columns.
     """
     lonely = layout.is_key_only("before")
-    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely))})"
+    reason = f"coalesce(unreadable, {', '.join(_reasons(layout, lonely, defaults))})"
     moves = "true" if layout.partition_field and layout.ingest.primary_key else "false"
     if layout.ingest.order_by:
         # Events come in any order: the row before may not be the one that is stored, or be stored later.
@@ -41,14 +49,46 @@ def validate_events(frame: Frame, layout: OdsLayout, value: str = "value", also_
     )
 
 
-def _reasons(layout: OdsLayout, lonely: str) -> Sequence[str]:
+def _reasons(layout: OdsLayout, lonely: str, defaults: Mapping[str, str]) -> Sequence[str]:
     reasons = [layout.missing_key("row")]
     if layout.may_lack_partition:
         reasons.append(f"if({layout.partition('row')} is null, 'the partition column holds no moment', null)")
     if layout.ingest.order_by:
         why = "a delete whose `before` has only the key has no order: let the source log full rows"
-        reasons.append(f"if(kind = 'delete' and {lonely}, {sql_literal(why)}, null)")
+        has_key_only = f"({lonely} or (not is_told and {_is_filled(layout, defaults)}))"
+        reasons.append(f"if(kind = 'delete' and {has_key_only}, {sql_literal(why)}, null)")
     if not layout.ingest.primary_key:
         why = "updates and deletes need a primary_key: a table without one only takes inserts"
-        reasons.append(f"if(op in ('u', 'd'), {sql_literal(why)}, null)")
+        reasons.append(f"if(op in ('u', 'w', 'd'), {sql_literal(why)}, null)")
     return reasons
+
+
+def _is_filled(layout: OdsLayout, defaults: Mapping[str, str]) -> str:
+    """Spark SQL: whether nothing that `before` has beside the key needs to be the row's.
+
+    Debezium fills columns that are NOT NULL, of which its source logs nothing, with their default or a value like 0.
+    """
+    checks = [
+        f"({value} is null or {_ZEROS[_zero_of(column.type or 'string')].format(value)}"
+        + (f" or {value} <=> {defaults[column.name]})" if column.name in defaults else ")")
+        for column in layout.beside_key
+        for value in (f"before.{quoted_name(column.name)}",)
+    ]
+    return " and ".join(checks) if checks else "false"
+
+
+def _zero_of(kind: str) -> str:
+    return kind if kind in _ZEROS else "number"
+
+
+_ZEROS = {
+    "number": "{0} = 0",
+    "float": "cast({0} as double) = 0.0D",
+    "double": "{0} = 0.0D",
+    "string": "{0} in ('', '0', '{{}}', '[]', '00:00:00', '00:00:00Z', 'P0Y0M0DT0H0M0S')",
+    "boolean": "not {0}",
+    "binary": "base64({0}) = ''",
+    "date": "unix_date({0}) = 0",
+    "timestamp": "unix_micros({0}) = 0",
+}
+"""Spark SQL: whether a value of a type is what Debezium's converters give for a column that is NOT NULL."""

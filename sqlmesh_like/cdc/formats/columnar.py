@@ -161,5 +161,5 @@ def _check(field: SourceField, kinds: Mapping[str, str]) -> str | None:
     return (
         f"if({value} is not null and {_value(field, kinds)} is null, concat('column ', "
         f"{sql_literal(quoted_name(field.name))}, "
-        f"': cannot read ', left({spelt}, 80), {sql_literal(' as ' + field.type)}, {advice(field, spelt)}), null)"
+        f"': cannot read ', left({spelt}, 80), {sql_literal(' as ' + field.expected)}, {advice(field, spelt)}), null)"
     )

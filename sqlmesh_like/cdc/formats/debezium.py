@@ -82,12 +82,17 @@ def debezium_reason(line: str) -> str:
 
 
 PLAIN, ENVELOPED = "debezium", "debezium in payload"
+_CONNECTOR = (
+    "coalesce(get_json_object(value, '$.source.connector'), get_json_object(value, '$.payload.source.connector'))"
+)
 _MESSAGE = Message(
     *("pair", (), "after", "before"),
     fields=schema_fields,
     marks_unavailable=True,
     is_compact=True,
     counts_days=True,
+    # With REPLICA IDENTITY DEFAULT; columns that are NOT NULL have their default then, or 0, '' and the like.
+    only_key=f"{_CONNECTOR} <=> 'postgresql'",
 )
 DEBEZIUM_MESSAGES: Mapping[str, Message] = {
     PLAIN: _MESSAGE,

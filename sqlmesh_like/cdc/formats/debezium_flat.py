@@ -34,7 +34,8 @@ _ENVELOPE = (
     f"schema STRUCT<type: STRING, fields: STRING>, payload STRUCT<{_ROW.replace(' STRING', ': STRING')}>, "
     f"{_ROW}, {CORRUPT} STRING"
 )
-_OPS: Mapping[str, tuple[str, str]] = {op: (kind, op) for op, kind in DEBEZIUM_KINDS.items()}
+_KINDS = {**DEBEZIUM_KINDS, "w": "upsert"}
+_OPS: Mapping[str, tuple[str, str]] = {op: (kind, op) for op, kind in _KINDS.items()}
 _IGNORED = frozenset({"__op", "__deleted"})
 METADATA = (
     r"__(table|collection|rs|ord|db|schema|name|connector|version|snapshot|sequence|lsn|xmin|txId|ts_ms|ts_us|ts_ns|pos|file|row|gtid|"
@@ -54,8 +55,8 @@ def flat_envelope(line: str) -> dict[str, str]:
         "_added": "if(_in_payload, _message.payload, struct("
         + ", ".join(f"_message.__{name} as __{name}" for name in _ADDED)
         + "))",
-        # Without `__op`, an insert looks like an update.
-        "_op": "case when _added.__deleted = 'true' then 'd' else coalesce(_added.__op, 'u') end",
+        # Without `__op`, an insert looks like an update: `w`, a row that was written.
+        "_op": "case when _added.__deleted = 'true' then 'd' else coalesce(_added.__op, 'w') end",
         "op": op_of("_op", _OPS),
         "database": "coalesce(_added.__db, _added.__source_db, log_database)",
         "source_schema": "coalesce(_added.__schema, _added.__source_schema)",
@@ -64,7 +65,7 @@ def flat_envelope(line: str) -> dict[str, str]:
         "message": f"if(_in_payload, {sql_literal(FLAT_ENVELOPED)}, {sql_literal(FLAT)})",
         "reason": _reason(line),
         "kind": f"case when reason is not null then 'bad' when {is_tombstone(line)} then 'tombstone' "
-        f"else case op {whens(DEBEZIUM_KINDS)} end end",
+        f"else case op {whens(_KINDS)} end end",
     }
 
 

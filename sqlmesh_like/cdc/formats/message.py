@@ -33,7 +33,8 @@ class Message:
     the source but encoded ones, which the tool writes without blanks. `counts_days`: a number in a
     column of dates is one of days without a schema, too, in every setting of the tool. `metadata`: a pattern of
     members beside the row's columns, which are columns only if the table declares them. `is_whole`: the row before has
-    all columns.
+    all columns. `only_key`: Spark SQL over a message's text (`value`): whether of a deleted row it may have the key
+    alone.
     """
 
     style: Style
@@ -48,11 +49,15 @@ class Message:
     counts_days: bool = False
     metadata: str | None = None
     is_whole: bool = True
+    only_key: str = "false"
 
     @property
-    def tells_partition(self) -> bool:
-        """Whether events say in which partition their row was before: one row alone does not, even if deleted."""
-        return self.style != "row" and self.is_whole
+    def tells_partition(self) -> str:
+        """Spark SQL over an event: whether it says in which partition its row was before.
+
+        One row alone does not, even if deleted.
+        """
+        return f"not (kind = 'delete' and {self.only_key})" if self.style != "row" and self.is_whole else "false"
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -66,11 +71,11 @@ class MessageDialect:
 
     `envelope` gives Spark SQL, in order, over a message's text (`value`) and what the log says of its table
     (`log_database`, `log_table`, `log_schema`); each expression may use the ones before it. The result must have `kind`
-    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t), `database`, `source_schema`, `source_table`,
-    `schema_text` (NULL where nothing is stated) and `message` (a key of `format_registry.MESSAGE_STYLES`). `key`: Spark
-    SQL of the names of the primary key's columns (NULL: unknown) over `value` and the record's own key (`log_key`).
-    `members`: Spark SQL of the names in the rows of an event, over its envelope, one a line (NULL: unknown). `value`:
-    Spark SQL of the text that is read as the message, over a line.
+    (see `EVENT_KINDS`), `reason` (of a bad one), `op` (c, u, d, r, t; w: c or u), `database`, `source_schema`,
+    `source_table`, `schema_text` (NULL where nothing is stated) and `message` (a key of
+    `format_registry.MESSAGE_STYLES`). `key`: Spark SQL of the names of the primary key's columns (NULL: unknown) over
+    `value` and the record's own key (`log_key`). `members`: Spark SQL of the names in the rows of an event, over its
+    envelope, one a line (NULL: unknown). `value`: Spark SQL of the text that is read as the message, over a line.
     """
 
     envelope: Callable[[str], Mapping[str, str]]

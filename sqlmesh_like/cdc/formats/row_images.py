@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import reduce
 
-from sqlmesh_like.cdc.formats.encoding import Encoding
+from sqlmesh_like.cdc.formats import time_values
+from sqlmesh_like.cdc.formats.encoding import MOMENTS, Encoding
 from sqlmesh_like.cdc.formats.json_text import element_texts, may_be_rewritten, member_text, written_row
 from sqlmesh_like.cdc.formats.message import Message
 from sqlmesh_like.cdc.formats.source_types import (
@@ -267,7 +268,7 @@ def unreadable(shape: EventShape) -> str:
     checks = [
         f"if({text} is not null and {name}.{column} is null{_but_available(shape, text)}, "
         f"concat('column ', {sql_literal(column)}, ': cannot read ', left({text}, 80), "
-        f"{sql_literal(' as ' + field.type)}, {advice(field, text)}), null)"
+        f"{sql_literal(' as ' + field.expected)}, {advice(field, text)}), null)"
         for name in IMAGES
         for field in shape.fields
         if field.type != "string" or field.encoding is not Encoding.PLAIN or field.unit is not None
@@ -319,15 +320,19 @@ def _but_available(shape: EventShape, text: str) -> str:
 
 
 def advice(field: SourceField, text: str) -> str:
-    """Spark SQL of advice on an unreadable value: without a schema, numbers lack a unit, decimals in bytes a scale."""
-    if field.encoding is Encoding.PLAIN and field.unit is None and field.type in ("date", "timestamp"):
-        return f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, '')"
+    """Spark SQL of advice on an unreadable value: numbers lack a unit, decimals in bytes a scale, dates have a time."""
+    if field.encoding is Encoding.PLAIN and field.type in ("date", "timestamp"):
+        has_time = f"if({time_values.has_time(text)}, {sql_literal(_HAS_TIME)}, '')" if field.type == "date" else "''"
+        return has_time if field.unit else f"if({is_count(text)}, {sql_literal(_NO_UNIT)}, {has_time})"
+    if field.type == "date" and field.encoding in (*MOMENTS, Encoding.ISO_TIMESTAMP, Encoding.TIMESTAMP_PARTS):
+        return sql_literal(_HAS_TIME)
     if field.encoding is not Encoding.PLAIN or not field.type.startswith("decimal"):
         return "''"
     advice = sql_literal(" (base64 without a schema? set decimal.handling.mode=string at the source)")
     return f"if({text} rlike '^[A-Za-z0-9+/]+={{0,2}}$', {advice}, '')"
 
 
+_HAS_TIME = ": with a time of day? declare the column as timestamp"
 _NO_UNIT = ": the event does not say what the number counts; declare `unit:` for the column (days, seconds, millis,"
 _NO_UNIT += " micros or nanos since 1970), or let the source send its schema"
 
@@ -343,7 +348,7 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
         member = members.get(column.name.lower())
         unavailable = bool(shape.unavailable) and member is not None
         conditions = [_is_unavailable(shape, f"texts.after.{quoted_name(member or '')}")] if unavailable else []
-        conditions += [f"kind = 'upsert' and op = 'u' and {_is_absent(member, column.name)}"] if partial else []
+        conditions += [f"kind = 'upsert' and op in ('u', 'w') and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")
     return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else NO_SHAPE

@@ -47,7 +47,8 @@ class SourceField:
     `is_nested`: whether values are JSON objects or lists; None where the events do not say. `unknown_type`: the
     semantic type that events state, if its encoding is not known. `labels`: of an enumeration or a set. `is_instant`:
     its values are moments and not local times, whatever they look like. `time_zone`: the zone of its local times; None:
-    UTC. `is_key`: whether it is of the primary key.
+    UTC. `is_key`: whether it is of the primary key. `stated_type`: the type that events state, where the table declares
+    another one.
     """
 
     name: str
@@ -65,6 +66,17 @@ class SourceField:
     is_instant: bool = False
     time_zone: str | None = None
     is_key: bool = False
+    stated_type: str | None = None
+
+    @property
+    def expected(self) -> str:
+        """The type that values must fit, in words; where another one is declared, what helps."""
+        if self.stated_type is None:
+            return self.type
+        return (
+            f"{self.type}, as `columns:` declares; the source has {self.stated_type}: declare that, then "
+            "`sml ingest --replay-dead-letters`"
+        )
 
     @property
     def keeps_json(self) -> bool:
@@ -316,6 +328,8 @@ def _cast(expression: str, kind: str, to_type: str) -> str:
     of = "number" if decimal_parts(kind) else kind
     if ("decimal" if decimal_parts(to_type) else to_type) not in _ALSO[of]:
         return f"cast(null as {to_type})"
+    if (kind, to_type) == ("timestamp", "date"):
+        return time_values.whole_day(expression)
     value = f"try_cast({expression} as {to_type})"
     if of != "number" or not (decimal_parts(to_type) or to_type in _INTEGERS):
         return value

@@ -13,7 +13,7 @@ MIN_MILLIS = -62135596800000  # 0001-01-01T00:00:00Z
 MAX_DAYS, MIN_DAYS = MAX_MILLIS // 86_400_000, MIN_MILLIS // 86_400_000
 
 _OFFSET = "(?:Z|[+-][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)"
-_ISO_DATE = f"^(?!0000)[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}{_OFFSET}$"
+_DAY = "^ *((?!0000)[0-9]{4}-[0-9]{1,2}-[0-9]{1,2})(?:[T ] *00:00(?::00(?:[.]0+)?)?)? *(?:Z|UTC|GMT|[+-][0-9:]+)? *$"
 _ISO_TIME = f"^([0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:[.][0-9]{{1,9}})?)?){_OFFSET}$"
 _PARTS = "STRUCT<year: INT, month: INT, day: INT, hour: INT, minute: INT, second: INT, nanos: INT, offsetSeconds: INT>"
 
@@ -45,10 +45,21 @@ def decode_time(encoding: Encoding, text: str) -> tuple[str, str]:
 
 
 def date(text: str) -> str:
-    """Spark SQL of a date from an ISO text, which may have an offset or a time."""
-    # Spark's cast accepts a time, but not an offset alone.
-    day = f"try_cast(if({text} rlike {spark_literal(_ISO_DATE)}, left({text}, 10), {text}) as date)"
-    return f"case when {_starts_as_date(text)} then {day} end"
+    """Spark SQL of a date from an ISO text, which may have an offset, and midnight as its time.
+
+    Spark's cast accepts any text behind a date, and leaves it out.
+    """
+    return f"try_cast(nullif(regexp_extract({text}, {spark_literal(_DAY)}, 1), '') as date)"
+
+
+def has_time(text: str) -> str:
+    """Spark SQL: whether the text of a date goes on with a time of day."""
+    return f"{text} rlike '^ *[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}[T ] *[0-9]'"
+
+
+def whole_day(moment: str) -> str:
+    """Spark SQL of the date of a moment; NULL where it is not midnight in UTC."""
+    return f"if(unix_micros({moment}) % 86400000000 = 0, cast({moment} as date), null)"
 
 
 def timestamp(text: str) -> str:

@@ -27,10 +27,11 @@ def defaults_of_new_columns(layout: OdsLayout, stored: Schema, shapes: Sequence[
     known = {column.name.lower() for column in stored}
     types = {column.name: column.type or "string" for column in layout.columns if column.name.lower() not in known}
     fields = {field.name: field for shape in shapes for field in shape.fields if field.default is not None}
-    return {name: f"cast({_value(fields[name])} as {kind})" for name, kind in types.items() if name in fields}
+    return {name: f"cast({stated_default(fields[name])} as {kind})" for name, kind in types.items() if name in fields}
 
 
-def _value(field: SourceField) -> str:
+def stated_default(field: SourceField) -> str:
+    """Spark SQL of the default that events state of a column."""
     text = sql_literal(field.default or "")
     return decoder(field, text, f"try_cast({text} as {exact_type(field) or 'string'})")
 

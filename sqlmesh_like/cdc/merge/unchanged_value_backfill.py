@@ -1,8 +1,9 @@
 """Values that an event does not contain because they had not changed. Owns finding them in earlier versions.
 
 PostgreSQL does not log TOASTed values that an update did not change; some tools send only changed columns. Such a
-value comes from, in this order: the before image, an earlier event of the batch, the table. A row that was deleted has
-none: another one may have its key now (PostgreSQL logs a changed key as a delete and an insert).
+value comes from, in this order: the before image, an earlier event of the batch, the table. What the key has before a
+row is inserted, or is moved to it by an update, is of another row, as is what a deleted one had (PostgreSQL logs a
+changed key as a delete and an insert).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, union_frames
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Value, order_of
+from sqlmesh_like.cdc.merge.merge_sql import is_rekeyed
 from sqlmesh_like.cdc.schema.ods_layout import POSITION, SOFT_DELETED, OdsLayout
 from sqlmesh_like.names import KEY
 
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
 _GONE = ": the source did not log this value, and no earlier version of the row is known"
 # PostgreSQL logs the delete of the old key first: when the new row arrives, the old values are gone.
 _GONE += (
-    " (its key changed? set REPLICA IDENTITY FULL at the source, update the row there, then replay the dead letters)"
+    " (its key changed? let the source log full rows, in PostgreSQL by REPLICA IDENTITY FULL, update the row there, "
 )
+_GONE += "then replay the dead letters)"
 _LOST = ": the source did not log this value, and an earlier event of the row is a dead letter"
 _KNOWN = "cast(null as string)"
 _WHY = "_sml_why"
@@ -115,17 +118,20 @@ def _joined_here(
 def _event_values_sql(columns: Sequence[str], layout: OdsLayout) -> str:
     """SQL of each event with the values that it contains, wrapped in structs so that a NULL counts as a value."""
     types = {column.name: column.type or "string" for column in layout.columns}
-    values = ", ".join(f"{_value(name, types[name])} as v{index}" for index, name in enumerate(columns))
+    values = ", ".join(f"{_value(name, types[name], layout)} as v{index}" for index, name in enumerate(columns))
     return f"select fill_key, position, true as is_event, fill_rank, {values} from {{events}}"
 
 
-def _value(name: str, kind: str) -> str:
+def _value(name: str, kind: str, layout: OdsLayout) -> str:
     """Spark SQL of an event's value as a struct, NULL where it has none. `why` the value is not known, or NULL."""
     after, before = (f"struct({image}.{quoted_name(name)} as v, {_KNOWN} as why)" for image in ("row", "before"))
     lost, gone = (f"struct(cast(null as {kind}) as v, {sql_literal(why)} as why)" for why in (_LOST, _GONE))
     brings = f"kind = 'upsert' and not array_contains(missing, {sql_literal(name)})"
     known_value = f"when {brings} then {after} when before.{quoted_name(name)} is not null then {before}"
-    return f"case when reason is not null then {lost} when kind = 'delete' then {gone} {known_value} end"
+    # With retention the row that an earlier delete left behind is still there.
+    is_first = "op <> 'u'" if layout.ingest.deletes == "retention" else "op in ('c', 'r')"
+    comes = f"when {is_first} or {is_rekeyed(layout)} then {gone}"
+    return f"case when reason is not null then {lost} when kind = 'delete' then {gone} {known_value} {comes} end"
 
 
 def _with_letters(stored: DataFrame, letter_rows: DataFrame | None) -> DataFrame:

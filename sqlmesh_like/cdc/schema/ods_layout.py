@@ -104,6 +104,12 @@ class OdsLayout:
         known = {column.name.lower() for column in self.columns}
         return bool(self.ingest.primary_key) and all(name.lower() in known for name in self.ingest.primary_key)
 
+    @property
+    def beside_key(self) -> Schema:
+        """The columns whose values only a logged row has: neither of the primary key nor made of the log."""
+        told = {name.lower() for name in (*self.ingest.primary_key, self.ingest.origin or "")}
+        return tuple(column for column in self.columns if column.name.lower() not in told)
+
     def stored_row(self, stored: Collection[str]) -> str:
         """Spark SQL of a stored row as a struct of this layout's columns. `stored`: the table's current columns."""
         has = {name.lower() for name in stored}
@@ -206,8 +212,7 @@ class OdsLayout:
 
     def is_key_only(self, row: str) -> str:
         """Spark SQL: whether a before image has only the key (the source does not log full rows)."""
-        keys = {name.lower() for name in self.ingest.primary_key}
-        others = [f"{row}.{quoted_name(column.name)}" for column in self.columns if column.name.lower() not in keys]
+        others = [f"{row}.{quoted_name(column.name)}" for column in self.beside_key]
         return f"coalesce({', '.join(f'cast({other} as string)' for other in others)}) is null" if others else "false"
 
 

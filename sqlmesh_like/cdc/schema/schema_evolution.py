@@ -115,7 +115,10 @@ class _Columns:
 
     def declared(self, field: SourceField) -> SourceField:
         kind = self.stated.get(field.name.lower())
-        return replace(field, type=kind, is_inferred=False) if kind else field
+        if kind is None:
+            return field
+        stated = None if field.is_inferred or field.is_unseen or field.type in (kind, "string") else field.type
+        return replace(field, type=kind, is_inferred=False, stated_type=stated)
 
     def take(self, field: SourceField) -> SourceField | None:
         """Add or widen the column of a field. Returns the field as it enters the table; None where it is ignored."""

@@ -2,16 +2,20 @@
 
 Every row gets an operation: in files of DMS that of its `Op`, `load` where its file has none, or a text that says how
 many values its record lacks. Values keep line breaks, CRLF as LF where lines end so; what is NULL and what is an empty
-text, the source's `csv` settings say.
+text, the source's `csv` settings say. Spark reads bytes that are no text as U+FFFD, and what follows a quote that
+is never closed as its value: where rows look like that, the file itself is read (`_require_sound`).
 Format: https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import IO, TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
 
 import fsspec
 
@@ -32,6 +36,9 @@ ColumnsOf = Callable[[Listed], tuple[str, ...] | None]
 
 _CORRUPT, _BROKEN = "_sml_record", "not a record of this file's columns: "
 _UNCLOSED = "close its quotes, and write the file again under another name"
+_REPLACED = "\ufffd"
+"""What decoding without errors makes of bytes that are no text."""
+_TAIL = 1 << 16
 _ABSENT = "\x01"
 """No value of any file: only with a text that never occurs does Spark tell an empty text from a missing one."""
 
@@ -53,11 +60,9 @@ def csv_row_files(
 
 def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
     """The first record of a file; empty where it has none or is gone. As Spark, it has no byte order mark in it."""
-    place = folder(file.path)
+    encoding = "utf-8-sig" if csv_format.encoding == "utf-8" else csv_format.encoding
     try:
-        opened = fsspec.core.OpenFile(place.fs, place.path, "rt", "gzip" if file.path.endswith(".gz") else None,
-                                      "utf-8-sig", "replace", "")  # fmt: skip
-        with opened as text:
+        with _opened(file.path, "rt", encoding=encoding, errors="replace", newline="") as text:
             return next(filter(None, csv.reader(text, delimiter=csv_format.delimiter)), [])  # without blank lines
     except FileNotFoundError:
         return []
@@ -65,10 +70,20 @@ def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
         raise IngestError(f"the first record of {file.path} cannot be read: {error}", hint=_UNCLOSED) from error
 
 
+def _opened(path: str, mode: str, **settings: str) -> AbstractContextManager[IO[Any]]:
+    place = folder(path)
+    compression = "gzip" if path.endswith(".gz") else None
+    return cast(
+        "AbstractContextManager[IO[Any]]", fsspec.core.OpenFile(place.fs, place.path, mode, compression, **settings)
+    )
+
+
 def _names(
     file: Listed, first: Sequence[str], csv_format: CsvFormat, declared: tuple[str, ...] | None, operation: str
 ) -> tuple[str, ...]:
     if csv_format.header:
+        if any(_REPLACED in name or "\n" in name for name in first):
+            _require_sound(file.path, csv_format)
         require_distinct(file.path, first)
         return tuple(first)
     if declared is None:
@@ -90,7 +105,13 @@ def _read_csv(
 
     columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, _CORRUPT))
     options = {"sep": csv_format.delimiter, "header": str(csv_format.header).lower(), "nullValue": _ABSENT}
-    options |= {"quote": '"', "escape": '"', "multiLine": "true", "columnNameOfCorruptRecord": _CORRUPT}
+    options |= {
+        "encoding": csv_format.encoding,
+        "quote": '"',
+        "escape": '"',
+        "multiLine": "true",
+        "columnNameOfCorruptRecord": _CORRUPT,
+    }
     read = spark.read.schema(columns).options(**options).csv([file.path for file in files])
     types: FileSchema = [(name, "string") for name in (operation, *(name for name in names if name != operation))]
     values = ", ".join(
@@ -104,7 +125,13 @@ def _read_csv(
         "monotonically_increasing_id() as seen",
     )
     # The records of a file are read by one task, in their order, so numbers count up within it.
-    counted = numbered.groupBy("file").agg(F.min("seen"), F.count("*")).collect()
+    has_break, is_odd = (f"exists(array({_texts(names)}), text -> {test})" for test in (_HAS_BREAK, _IS_ODD))
+    ends = [F.expr(f"max_by({has_break}, seen)"), F.expr(f"max({is_odd})")]
+    counted = numbered.groupBy("file").agg(F.min("seen"), F.count("*"), *ends).collect()
+    for uri, _, _, may_be_open, may_be_broken in counted:
+        path = unquote(uri)
+        if may_be_open or may_be_broken or _may_end_in_quotes(path, csv_format):
+            _require_sound(path, csv_format)
     said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
     named = {"log_database": files[0].database, "log_table": files[0].table, "log_schema": stated(types)}
     said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
@@ -117,6 +144,83 @@ def _read_csv(
         RowFile(file, rows if index == 0 else 0, sizes[file.path], "") for index, file in enumerate(files)
     )
     return RowFiles(described, types, frame.selectExpr("*", f"{FILE_POSITION} as position"))
+
+
+_HAS_BREAK = "contains(text, '\\n')"
+# Where another quote follows the one that is not closed, both are part of the value, up to the end of that line.
+_IS_ODD = f"contains(text, '{_REPLACED}') or (startswith(text, '\"') and {_HAS_BREAK})"
+
+
+def _texts(names: Sequence[str]) -> str:
+    """Spark SQL of the values of a row, and of what of its record is not among them."""
+    return ", ".join(f"coalesce({RAW}.{quoted_name(name)}, '')" for name in names)
+
+
+def _may_end_in_quotes(path: str, csv_format: CsvFormat) -> bool:
+    """Whether the last line has no end, and not all of its quotes are closed: no value shows that."""
+    tail = b""
+    with _opened(path, "rb") as file:
+        if not path.endswith(".gz"):
+            file.seek(max(0, file.seek(0, 2) - _TAIL))
+        while more := file.read(_TAIL):
+            tail = (tail + more)[-_TAIL:]
+    last = tail.rpartition(b"\n")[2].decode(csv_format.encoding, "replace")
+    return last.count('"') % 2 == 1 or list(_open_quotes([last], csv_format.delimiter)) != []
+
+
+def _require_sound(path: str, csv_format: CsvFormat) -> None:
+    """Read a file line by line. Raises IngestError for bytes that are no text, and for a quote that is not closed."""
+
+    def texts(lines: Iterable[bytes]) -> Iterator[str]:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield line.decode(csv_format.encoding).removeprefix("\ufeff" if number == 1 else "")
+            except UnicodeDecodeError as error:
+                byte = f"byte 0x{line[error.start]:02x} at offset {error.start} of the line"
+                hint = "declare how the file is written, files: {csv: {encoding: windows-1252}} or another, "
+                hint += "or write it again under another name"
+                raise IngestError(f"{path}:{number}: not {csv_format.encoding} text: {byte}", hint=hint) from error
+
+    with _opened(path, "rb") as file:
+        for number in _open_quotes(texts(file), csv_format.delimiter):
+            what = "a quote that is not closed: all that follows it would be one value"
+            raise IngestError(f"{path}:{number}: {what}", hint=_UNCLOSED)
+
+
+def _open_quotes(lines: Iterable[str], delimiter: str) -> Iterator[int]:
+    """The numbers of lines with a quote that is closed neither there nor properly in a later one.
+
+    As Spark reads them: a quote in a value that does not begin with one means nothing, and one that neither its like
+    nor the value's end follows makes all of the value a text without quotes.
+
+    >>> list(_open_quotes(['1,"a\\n', 'b"",""c"\\n', '2,3"\\n', '"4"5,"6"\\n'], ","))
+    []
+    >>> list(_open_quotes(['1,"a\\n', '2,"b"\\n', '3,"c\\n'], ","))
+    [1, 3]
+    """
+    closed = re.compile(r'(?:[^"]|"")*"(?!")')
+    plain = re.compile(rf"[^{re.escape(delimiter)}\n]*(?:{re.escape(delimiter)}|\n|$)")
+    ended = re.compile(rf"[^\S{re.escape(delimiter)}]*(?:{re.escape(delimiter)}|$)")
+    opened: int | None = None
+    for number, line in enumerate(lines, 1):
+        at = 0 if '"' in line else len(line)
+        while at < len(line):
+            if opened is None and line[at] != '"':
+                at = _end(plain, line, at)
+                continue
+            at, opened = (at + 1, number) if opened is None else (at, opened)
+            if not (quoted := closed.match(line, at)):
+                break
+            if not ended.match(line, quoted.end()) and opened < number:
+                yield opened
+            at, opened = _end(plain, line, quoted.end()), None
+    if opened is not None:
+        yield opened
+
+
+def _end(pattern: re.Pattern[str], line: str, at: int) -> int:
+    found = pattern.match(line, at)
+    return found.end() if found else len(line)
 
 
 def _with_lines(numbered: DataFrame, firsts: Sequence[tuple[str, int]]) -> DataFrame:

@@ -85,11 +85,18 @@ _ZERO_DATES = Form(
     {"enum": ["dead_letter", "null", None]},
     example="null",
 )
+ENCODINGS = (
+    *("utf-8", "iso-8859-1", "iso-8859-2", "iso-8859-15", "windows-1250", "windows-1251", "windows-1252"),
+    *("gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"),
+)
+"""Names that Java and Python have for an encoding in which no other character has the byte of a line feed."""
 CSV = Shape("csv", {
     "header": Key(flag, False, help="Whether the first record names the columns (DMS: AddColumnName). "
                   "Otherwise they are those under `columns:`.", example=True),
     "null_value": Key(text, "NULL", help="What stands for NULL (DMS: CsvNullValue).", example=""),
     "delimiter": Key(text, ",", help="The sign between values (DMS: CsvDelimiter).", example=";"),
+    "encoding": Key(choice(*ENCODINGS), "utf-8", help="How the files spell characters as bytes.",
+                    example="windows-1252"),
 })  # fmt: skip
 FILES = Shape("files", {
     "csv": Key(entry(CSV), help="How CSV files (`format: dms` or `rows`) are written.", example={"header": True}),

@@ -108,6 +108,11 @@ BAD: list[tuple[str | bytes, str]] = [
     (row(day="2022-02-30"), unread("day", "2022-02-30", "date")),
     (row(day="yesterday"), unread("day", "yesterday", "date")),
     (row(day="12:30"), unread("day", "12:30", "date")),
+    (
+        row(day="2024-02-29 10:30"),
+        unread("day", "2024-02-29 10:30", "date") + ": with a time of day? declare the column as timestamp",
+    ),
+    (row(day="2024-02-29 noon"), unread("day", "2024-02-29 noon", "date")),
     (row(day="0000-00-00"), "column `day`: cannot read"),
     (row(day="0000-01-01"), unread("day", "0000-01-01", "date")),
     (row(day="12022-01-01"), unread("day", "12022-01-01", "date")),
@@ -130,7 +135,7 @@ BAD: list[tuple[str | bytes, str]] = [
     (event("t", table="shard_1"), "a truncate of one of several merged tables"),
     (
         event("u", {"id": 77, "x": "__debezium_unavailable_value"}, table="toast"),
-        "x: the source did not log this value, and no earlier version of the row is known (its key changed? set",
+        "x: the source did not log this value, and no earlier version of the row is known (its key changed? let",
     ),
     (stated(type="int32"), unread("n", "x", "int")),
     (stated(type="bytes", field="n2"), "column `n2`: cannot read"),

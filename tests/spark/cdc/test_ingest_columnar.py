@@ -112,8 +112,10 @@ TYPES: dict[str, pa.DataType] = {
     "wide": pa.decimal128(38, 10), "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": pa.date32(),
     "yes": pa.bool_(), "raw": pa.binary(), "small": pa.int16(), "big": pa.int64(), "single": pa.float32(),
     "double": pa.float64(), "list": pa.list_(pa.int32()), "cents": pa.string(),
+    "born": pa.timestamp("us", "UTC"),
 }  # fmt: skip
 DECLARED = {"id": "bigint", "price": "decimal(10,2)", "number": "int", "cents": "decimal(6,2)", "single": "double"}
+DECLARED |= {"born": "date"}
 
 
 def row(id: int | None, op: str | None = None, **values: Any) -> dict[str, Any]:
@@ -121,7 +123,7 @@ def row(id: int | None, op: str | None = None, **values: Any) -> dict[str, Any]:
         "Op": op, "id": id, "name": f"n{id}", "price": Decimal("12.3400"), "number": "12", "cents": "1.5",
         "wide": Decimal("1234567890123456789012345678.0123456789"), "at": NOON, "local": NOON.replace(tzinfo=None),
         "day": NOON.date(), "yes": True, "raw": b"\x00\xff", "small": 7, "big": 2**62, "single": 0.1, "double": 1e300,
-        "list": [1, None],
+        "list": [1, None], "born": LATER,
     }  # fmt: skip
     return {**plain, **values}
 
@@ -139,7 +141,7 @@ ODD = [
     row(19, number="5.0"), row(20, name=""), row(21, name="ü|:,%"), row(22, day=datetime.date(1, 1, 1)),
     row(23, wide=Decimal("0E-10")), row(24, "D"), row(25, big=None, number=None), row(26, "I", name="a"),
     row(26, "U", name="b"), row(26, "U", name="c", at=LATER), row(27, "I"), row(27, "D"),
-    row(28, number="2147483648"), row(29, cents=""), row(30, cents="NaN"),
+    row(28, number="2147483648"), row(29, cents=""), row(30, cents="NaN"), row(31, born=NOON),
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from dataclasses import replace
@@ -18,6 +19,7 @@ from sqlmesh_like.names import Column
 from tests.levels import parametrize
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, report_of, table
 from tests.spoilt_files import poison_rows
+from tests.unit.cdc.test_bad_events_without_spark import BY_KIND, FILLED, WHOLE, of_all_types
 
 BATCHES = 3
 TYPES = {"id": "int", "m": "int", "at": "timestamp"}
@@ -158,3 +160,13 @@ def test_keys_that_come_once_become_the_same_without_grouping(spark: SparkSessio
     ):
         decided = [sorted(map(str, spark.sql(text, decisions=each).collect())) for each in (grouped, single)]
         assert decided[0] == decided[1]
+
+
+@pytest.mark.release
+def test_a_delete_of_postgresql_without_its_row_is_known_as_such(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Lake(spark, tmp_path, (table("ordered", order_by=("at",)), table("parted", partition_by=BY_KIND)))
+    shop.delta_engine = "spark"
+    shop.ingest(*map(json.dumps, of_all_types("c", *WHOLE)))
+    report = shop.ingest(*map(json.dumps, of_all_types("d", FILLED, WHOLE[1])))
+    assert (report.dead_letters, shop.rows("ordered", "id"), shop.rows("parted", "id")) == (1, [(1,), (3,)], [(3,)])
+    assert "let the source log full rows" in shop.dead_letters()[0][2]

@@ -78,7 +78,7 @@ def test_a_value_that_was_not_logged_stays_as_it_was(spark: SparkSession, tmp_pa
     )
     assert shop.rows("t", "id", "text", "n") == [(1, "long", 2), (2, None, 2), (3, "in the batch", 3), (4, "before", 3)]
     assert shop.rows("p", "id", "a", "b") == [(1, None, "new")]
-    why = "text: the source did not log this value, and no earlier version of the row is known (its key changed? set"
+    why = "text: the source did not log this value, and no earlier version of the row is known (its key changed? let"
     assert [(position, reason.startswith(why)) for _, position, reason, _ in shop.dead_letters()] == [(6, True)]
     assert report.dead_letters == 1
 

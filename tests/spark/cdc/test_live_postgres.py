@@ -94,7 +94,7 @@ def follow_the_advice(spark: SparkSession, server: Server, kafka: str, lake: Lak
     mark(spark, server, kafka, 3)
     assert lake.run().dead_letters == 1
     ((_, _, reason, _),) = lake.dead_letters()
-    assert reason.startswith("body: the source did not log this value") and "set REPLICA IDENTITY FULL" in reason
+    assert reason.startswith("body: the source did not log this value") and "by REPLICA IDENTITY FULL" in reason
     assert [row[0] for row in lake.rows("doc", "id")] == [2, 3, 4, 60, 7]
     server.run("alter table doc replica identity full", "update doc set n = n where id = 50")
     mark(spark, server, kafka, 4)

@@ -63,3 +63,42 @@ def test_records_without_names_have_the_declared_columns(spark: SparkSession, tm
     land(lake, "2.csv", "U,1,2\n")
     with pytest.raises(IngestError, match="3 values a record, and its table declares 2 columns"):
         lake.run()
+
+
+BROKEN = {
+    "not UTF-8": (b"id,name\n1,a\n2,caf\xe9\n", r"1\.csv:3: not utf-8 text: byte 0xe9 at offset 5 of the line"),
+    "a name that is not": (b"id,caf\xe9\n1,a\n", r"1\.csv:1: not utf-8 text"),
+    "to the end": (b'id,name\n1,"a\n2,b\n3,c\n', r"1\.csv:2: a quote that is not closed"),
+    "to another quote": (b'id,name\n1,"a\n2,"b"\n3,"c"\n', r"1\.csv:2: a quote that is not closed"),
+    "in a file without a last line feed": (b'id,name\n1,"a"\n2,"b', r"1\.csv:3: a quote that is not closed"),
+}
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_csv_file_whose_text_is_broken_is_named_and_nothing_is_ingested(
+    spark: SparkSession, tmp_path: Path, what: str
+) -> None:
+    lake = Lake(spark, tmp_path, (table(columns={"id": "int"}, database=None),))
+    lake.settings = {"format": "rows", "files": "landing/t/*.csv", "csv": CsvFormat(True, "", ",")}
+    content, why = BROKEN[what]
+    land(lake, "1.csv", "")
+    (lake.landing / "t" / "1.csv").write_bytes(content)
+    with pytest.raises(IngestError, match=why):
+        lake.run()
+    assert not Path(lake.uri()).exists()
+
+
+@pytest.mark.release
+def test_a_csv_file_is_read_in_its_encoding(spark: SparkSession, tmp_path: Path) -> None:
+    """Quotes as they should be, and those that mean nothing, do not look broken."""
+    lake = Lake(spark, tmp_path, (table(columns={"id": "int"}, database=None),))
+    csv = CsvFormat(True, "", ",", "windows-1252")
+    lake.settings = {"format": "rows", "files": "landing/t/*.csv", "csv": csv}
+    land(lake, "1 ü.csv", "")
+    text = 'id,größe\n1,"ä\n""€"""\n2,5" pipe\n3,"""q""\n"\n4,"x"y\n5,"line\nbreak"'
+    (lake.landing / "t" / "1 ü.csv").write_bytes(text.encode("windows-1252"))
+    lake.run()
+    assert lake.rows("t", "id", "`größe`") == [
+        (1, 'ä\n"€"'), (2, '5" pipe'), (3, '"q"\n'), (4, '"x"y'), (5, "line\nbreak"),
+    ]  # fmt: skip

@@ -74,7 +74,7 @@ def test_a_number_whose_unit_is_not_known_is_not_read(kind: str) -> None:
     field = SourceField("at", kind)
     assert not any(word in decoder(field, "t.at", "d.at") for word in ("unix", "micros", "millis", "seconds"))
     assert "declare `unit:`" in advice(field, "t.at")
-    assert advice(replace(field, unit=Encoding.MICROS), "t.at") == "''"
+    assert "declare `unit:`" not in advice(replace(field, unit=Encoding.MICROS), "t.at")
 
 
 def _stated(*columns: dict[str, object]) -> str:

@@ -44,6 +44,7 @@ def test_rows_without_a_key_are_appended(tmp_path: Path) -> None:
     [
         ("id,Name,name", r"1\.csv has the column 'name' twice"),
         ('id,"' + "x" * 200_000, "record of .*1.csv cannot be read"),
+        ('id,"name', r"1\.csv:1: a quote that is not closed"),
     ],
 )
 def test_a_file_whose_columns_are_not_certain_is_named(tmp_path: Path, header: str, why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import unread_parent_notes
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
 from sqlmesh_like.cdc.sources.database.partitions import require_one_of_each
-from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
+from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_logged, require_ready
 from sqlmesh_like.cdc.sources.database.server import connect, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
@@ -24,6 +24,7 @@ def check_database(source: Source, place: SourcePaths | None = None) -> str:
         require_ready(db, settings, tables)
         if place is None or not spool_of(place).has_position:
             require_declared(db, source, every)
+        require_logged(db, source, tables)
         unread = unread_parent_notes(db, settings, tables)
     summary = f"{settings.address} has {len(tables)} of its tables, and its log can be read, of source {source.name}"
     return "".join((summary, *(f"\n  {note}" for note in (*notes(settings, tables), *unread))))

@@ -19,7 +19,7 @@ from sqlmesh_like.cdc.sources.database.partitions import (
     unread_partitions,
 )
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, load_read_tables, store
-from sqlmesh_like.cdc.sources.database.readiness import require_declared, require_ready
+from sqlmesh_like.cdc.sources.database.readiness import require_declared, require_logged, require_ready
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import TableLayout, table_layouts
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import changed_layouts, statements_of_tables
 from sqlmesh_like.cdc.sources.database.server import (
@@ -73,6 +73,7 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
         require_ready(db, settings, tables)
         if start is not None or not spool.has_position:
             require_declared(db, source, every)
+        require_logged(db, source, tables)
         if start is not None:
             spool.forget(tables, settings.database)
         is_postgres = settings.kind == "postgresql"

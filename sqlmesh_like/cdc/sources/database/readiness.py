@@ -53,6 +53,55 @@ def require_ready(db: sa.Connection, settings: DatabaseSettings, tables: Sequenc
         raise MachineError(f"{settings.address} cannot be read:{listed}", location=settings.declared_at)
 
 
+def require_logged(db: sa.Connection, source: Source, tables: Sequence[Table]) -> None:
+    """Raises MachineError where PostgreSQL's log has too little of deleted rows for what their tables declare."""
+    settings = database_of(source)
+    if settings.kind != "postgresql":
+        return
+    logged = _logged_of_deleted(db)
+    above = partitioned_above(db)
+    listed = [
+        problem
+        for table in tables
+        if (declared := declared_table(source, table)) is not None
+        for name in ([part for part, of in above.items() if str(table) in of] or [(table.schema or "", table.name)])
+        if (problem := _unlogged(declared, name, logged.get(name))) is not None
+    ]
+    if listed:
+        text = "".join(f"\n  {problem}" for problem in listed)
+        raise MachineError(f"{settings.address} logs too little of deleted rows:{text}", location=settings.declared_at)
+
+
+def _logged_of_deleted(db: sa.Connection) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The columns that the log has of a deleted row, of tables of which it does not have all."""
+    import sqlalchemy as sa
+
+    query = (
+        "select n.nspname, c.relname, array(select a.attname from pg_index x join pg_attribute a on a.attrelid = c.oid"
+        " and a.attnum = any (x.indkey) where x.indrelid = c.oid"
+        " and (case c.relreplident when 'd' then x.indisprimary when 'i' then x.indisreplident end))"
+        " from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind = 'r' and c.relreplident <> 'f'"
+    )
+    return {(schema, name): tuple(columns) for schema, name, columns in db.execute(sa.text(query)).all()}
+
+
+def _unlogged(declared: SourceTable, name: tuple[str, str], logged: Sequence[str] | None) -> Problem | None:
+    ingest = declared.ingest
+    if ingest is None or logged is None or ingest.deletes == "retention":
+        return None
+    known = {storable_name(column).lower() for column in logged}
+    lacking = [key for key in ingest.primary_key if key != ingest.origin and key.lower() not in known]
+    needed = f"primary_key of {declared.table} names {', '.join(lacking)}" if lacking else ""
+    if ingest.order_by and not lacking:
+        needed = f"order_by of {declared.table} names {', '.join(ingest.order_by)}"
+    if not needed:
+        return None
+    return Problem(
+        f"{'.'.join(name)} logs {', '.join(logged) or 'no column'} of a deleted row, and {needed}",
+        f"ALTER TABLE {'.'.join(map(standard_identifier, name))} REPLICA IDENTITY FULL;",
+    )
+
+
 def require_declared(db: sa.Connection, source: Source, tables: Sequence[Table]) -> None:
     """Raises ProjectError for a declared table, not a pattern, that is not among the `tables` that its user sees.
 
