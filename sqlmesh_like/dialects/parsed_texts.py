@@ -34,7 +34,9 @@ def duck_template(text: str) -> exp.Expr:
 
 @lru_cache(maxsize=1000)
 def _parse_type(type_: str) -> exp.DataType:
-    return exp.DataType.build(type_, dialect="spark")
+    made = exp.DataType.build(type_, dialect="spark")
+    with_flat_notes(made)
+    return made
 
 
 @lru_cache(maxsize=1000)
