@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.one_zero import FLOATING
+from sqlmesh_like.dialects import spark_type
 from sqlmesh_like.names import KEY, WEIGHT
 
 SCALAR_KEY = "all"
@@ -26,7 +27,7 @@ def weight() -> exp.Column:
 
 
 def as_text(expression: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=expression.copy(), to=exp.DataType.build("string", dialect="spark"))
+    return exp.Cast(this=expression.copy(), to=spark_type("string"))
 
 
 def encode(values: Sequence[exp.Expr], types: Sequence[str | None] = ()) -> exp.Expr:

@@ -18,6 +18,12 @@ class FlatNotes(dict[str, Any]):
         return type(self)(self)
 
 
+def copy_notes(made: exp.Expr, of: exp.Expr) -> None:
+    """Add the notes of a node to those of the one that takes its place."""
+    if of._meta:
+        made._meta = FlatNotes({**(made._meta or {}), **of._meta})
+
+
 def with_flat_notes(tree: exp.Expr) -> exp.Expr:
     """The tree, changed in place.
 

@@ -21,7 +21,7 @@ from sqlglot.generators.spark import SparkGenerator
 from sqlglot.time import format_time
 
 from sqlmesh_like.dialects.generators import Write, generate_again
-from sqlmesh_like.dialects.node_notes import with_flat_notes
+from sqlmesh_like.dialects.node_notes import copy_notes, with_flat_notes
 from sqlmesh_like.dialects.predicates import with_whole_comparisons
 from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
 
@@ -59,7 +59,7 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
         if arguments is None or not name:
             continue
         made = exp.Anonymous(this=name, expressions=arguments)
-        made.meta.update(node.meta)
+        copy_notes(made, node)
         if node is tree:
             return made
         node.replace(made)

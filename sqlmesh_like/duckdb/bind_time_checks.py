@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.dialects import duck_template
 from sqlmesh_like.duckdb.type_conditions import (
     ALIKE,
     ALIKE_QUERIES,
@@ -86,19 +85,14 @@ def _check_expression(check: _Check, unknown: str, end: str) -> exp.Expr:
     number = range(len(check.operands))
     reason = f"{standard_literal(unknown + check.reason + ' of ')} || array_to_string(types, ' and ')"
     listed = ", ".join(f"replace(typeof(sml_{each}), 'TUPLE', '')" for each in number)
-    made = _parse_template(
+    made = duck_template(
         f"struct_extract({{'sml': sml_value}}, list_transform([[{listed}]],"
         f" LAMBDA types : CASE WHEN {check.condition} THEN 'sml' ELSE {reason} || {standard_literal(end)} END)[1])"
-    ).copy()
+    )
     places = {column.name: column for column in made.find_all(exp.Column)}
     for each in number:
         places[f"sml_{each}"].replace(check.operands[each].copy())
     return made
-
-
-@lru_cache(maxsize=1000)
-def _parse_template(template: str) -> exp.Expr:
-    return sqlglot.parse_one(template, dialect="duckdb")
 
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -280,7 +274,7 @@ def _set_operation_queries(query: exp.Expr) -> Iterator[exp.Expr]:
 
 def _row_of(query: exp.Expr) -> exp.Expr:
     """The rows of a query as one value, whose type names those of all its columns."""
-    row = _parse_template("row(*COLUMNS(*))").copy()
+    row = duck_template("row(*COLUMNS(*))")
     rows = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("_sml_rows")))
     return exp.Subquery(this=exp.Select(expressions=[row], from_=exp.From(this=rows)))
 

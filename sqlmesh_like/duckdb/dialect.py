@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.generator import Generator
@@ -19,7 +18,7 @@ from sqlmesh_like.analyze.binding.scope import Unsupported
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_below_not, is_value
 from sqlmesh_like.analyze.binding.time_windows import is_window_call, replace_window_calls, time_window_of
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
-from sqlmesh_like.dialects import Write, generate_again, percentile_sql
+from sqlmesh_like.dialects import Write, duck_template, generate_again, percentile_sql
 from sqlmesh_like.duckdb.row_generators import name_columns, without_generators, without_laterals
 
 
@@ -299,7 +298,7 @@ _MOMENT_OF = (
 
 def _fill_template(template: str, value: exp.Expr) -> exp.Expr:
     """The DuckDB expression `template` with `value` for `x`, in parentheses."""
-    tree = exp.Paren(this=sqlglot.parse_one(template, dialect="duckdb"))
+    tree = exp.Paren(this=duck_template(template))
     for place in [column for column in tree.find_all(exp.Column) if column.name == "x"]:
         copied = value.copy()
         place.replace(exp.Paren(this=copied) if isinstance(value, exp.Binary | exp.Unary) else copied)

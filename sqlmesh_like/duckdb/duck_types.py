@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, entry_of, typed_fields_of
+from sqlmesh_like.dialects import spark_type
 from sqlmesh_like.duckdb.dialect import DUCKDB
 from sqlmesh_like.sql_text import standard_identifier
 
@@ -20,6 +23,7 @@ def cast_item(name: str, type_: str | None) -> str:
     return f"CAST({duck_quoted(name)} AS {duck_type(type_)}) AS {duck_quoted(name)}" if type_ else duck_quoted(name)
 
 
+@lru_cache(maxsize=1000)
 def duck_type(type_: str) -> str:
     """DuckDB's spelling of a Spark type.
 
@@ -42,7 +46,7 @@ def type_tree(type_: str) -> exp.DataType:
     if fields := typed_fields_of(type_):
         defined = [exp.ColumnDef(this=exp.to_identifier(n, quoted=True), kind=type_tree(t)) for n, t in fields]
         return exp.DataType(this=exp.DType.STRUCT, expressions=defined, nested=True)
-    return exp.DataType.build(type_, dialect="spark")
+    return spark_type(type_)
 
 
 def without_zone(node: exp.Expr) -> exp.Expr:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-import sqlglot
 from sqlglot import exp
 
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import SPARK, duck_template
 from sqlmesh_like.duckdb.bind_time_checks import with_type_checks
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
@@ -173,7 +172,7 @@ def _guard_choice(choice: exp.Expr) -> None:
     failure = (
         f"CAST('{UNKNOWN}{CHOOSES_ANY[type(choice)]} of ' || CAST({values} AS VARCHAR) || ' values{_END}' AS BOOLEAN)"
     )
-    case = sqlglot.parse_one(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END", dialect="duckdb")
+    case = duck_template(f"CASE WHEN {values} < 2 THEN any_value(v) WHEN {failure} THEN NULL END")
     for place in [column for column in case.find_all(exp.Column) if column.name == "v"]:
         place.replace(choice.this.copy())
     choice.replace(exp.Paren(this=case))
@@ -190,10 +189,9 @@ def _guard_choice_by(choice: exp.Expr) -> None:
     reason = f"CASE WHEN {is_plain} THEN ' of ' || CAST({values} AS VARCHAR) || ' values' ELSE ' by ' || {of_order} END"
     failure = f"CAST('{UNKNOWN}{CHOOSES_BY[type(choice)]}' || {reason} || '{_END}' AS BOOLEAN)"
     case = f"CASE WHEN {is_plain} AND {values} < 2 THEN struct_extract(c, 'x') WHEN {failure} THEN NULL END"
-    made = sqlglot.parse_one(
+    made = duck_template(
         f"list_transform([{{'x': sml_x, 'most': {most}(sml_o), 'pairs': list({{'o': sml_o, 'v': sml_v}})}}],"
-        f" LAMBDA c : {case})[1]",
-        dialect="duckdb",
+        f" LAMBDA c : {case})[1]"
     )
     given = {"sml_x": choice, "sml_o": choice.args["expression"], "sml_v": choice.this}
     for place in [column for column in made.find_all(exp.Column) if column.name in given]:
@@ -247,7 +245,7 @@ def _guard_result(value: exp.Expr, condition: str, what: str, operands: Mapping[
     struct = ", ".join(["'v': sml_v", *fields])
     # Not `checked.v`: in HAVING, DuckDB takes that for a column of the query.
     case = re.sub(r"\bchecked\.(\w+)", r"struct_extract(checked, '\1')", case)
-    template = sqlglot.parse_one(f"list_transform([{{{struct}}}], LAMBDA checked : {case})[1]", dialect="duckdb")
+    template = duck_template(f"list_transform([{{{struct}}}], LAMBDA checked : {case})[1]")
     places = [column for column in template.find_all(exp.Column) if column.name.startswith("sml_")]
     copies = {name: operand.copy() for name, operand in operands.items()}
     value.replace(template)

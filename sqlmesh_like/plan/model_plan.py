@@ -196,7 +196,9 @@ def plan_model(
 
     `awaited` are inputs that the same run will change first; only `explain` plans before they have changed.
     """
-    compiled = compiled if full_refresh else as_recorded(target.record, compiled)
+    print_ = fingerprint(compiled)
+    if not full_refresh and (recorded := as_recorded(target.record, compiled, print_)) is not compiled:
+        compiled, print_ = recorded, fingerprint(recorded)
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _required_inputs(compiled, states)
@@ -204,7 +206,6 @@ def plan_model(
     is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
     is_idle = not full_refresh and not is_later and not any(item.has_moved for item in inputs)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
-    print_ = fingerprint(compiled)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
     inputs = inputs if is_idle and not forced else tuple(_with_volume(item, history) for item in inputs)
     declared = frozen_partitions(compiled)

@@ -214,7 +214,9 @@ class _Binding:
 
 
 class _MacroCall:
-    """A macro as one node calls it."""
+    """A macro as one node calls it. Each scope has one of each macro: a hundred in a project without any of its own."""
+
+    __slots__ = ("_binding", "_macro")
 
     def __init__(self, binding: _Binding, macro: _Macro) -> None:
         self._binding = binding

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import json
 import os
@@ -65,8 +64,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
         began, output = time.monotonic(), io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             code = main(words)
-        gc.unfreeze()  # a command leaves its project to the end of the process
-        gc.collect()
         said = output.getvalue()
         assert code in (0, 1, 2) and "Traceback" not in said and not _UNEXPECTED.search(said), said
         assert code == 0 or said.strip(), "an error without a word"

@@ -21,7 +21,7 @@ from tests.levels import count
 from tests.properties.case import Case
 from tests.properties.cases import CONSTRUCTS, Drawn, cases, examples
 
-CASES = count(15, 900, 3_000)
+CASES = count(6, 900, 3_000)
 Stored = Counter[tuple[Any, ...]]
 
 

@@ -18,7 +18,7 @@ from sqlmesh_like.analyze.expressions.functions import first_impure
 from sqlmesh_like.analyze.expressions.types import infer
 from sqlmesh_like.analyze.functions.aggregates import is_mergeable
 from sqlmesh_like.analyze.spark_types.nested_types import fields_of
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import SPARK, copy_notes
 from sqlmesh_like.errors import nearest
 from sqlmesh_like.names import is_hidden
 
@@ -172,7 +172,7 @@ class Scope:
         self.require_alias(column)
         bare = exp.column(self._output(column), quoted=True)
         for part in column.walk():
-            bare.meta.update(part.meta)
+            copy_notes(bare, part)
         return bare
 
     def _is_field(self, column: exp.Column) -> bool:

@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlglot import exp
 
+from sqlmesh_like.dialects import spark_type
+
 THEN = "_sml_then"
 """Function around a call that is evaluated at the time of the previous run."""
 
@@ -62,7 +64,7 @@ def literal(call: exp.Expr, now: datetime) -> exp.Expr:
             value = exp.Literal.number((at - _EPOCH) // timedelta(seconds=1))
         case _:
             value = exp.Literal.string(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
-    return exp.Cast(this=value, to=exp.DataType.build(type_, dialect="spark"))
+    return exp.Cast(this=value, to=spark_type(type_))
 
 
 def as_then(expression: exp.Expr) -> exp.Expr:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.functions.aggregates import AGGREGATES
+from sqlmesh_like.dialects import copy_notes
 
 
 def with_known_names(tree: exp.Expr) -> exp.Expr:
@@ -38,7 +39,7 @@ def _replace_synonym(node: exp.Expr) -> exp.Expr:
             made = _percentile(node)
     if made is None:
         return node
-    made.meta.update(node.meta)
+    copy_notes(made, node)
     return made
 
 
@@ -62,5 +63,5 @@ def _percentile(node: exp.WithinGroup) -> exp.Expr | None:
         made = exp.Quantile(this=first.this, quantile=node.this.this)
     else:
         made = type(node.this)(this=first.this, expression=node.this.this, desc=is_descending)
-    made.meta.update(node.this.meta)
+    copy_notes(made, node.this)
     return made

@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.spark_types.coercion import INTEGERS, decimal_of
 from sqlmesh_like.analyze.spark_types.exactness import averages_doubles, is_exact_key, is_exact_number
 from sqlmesh_like.analyze.spark_types.function_types import avg_type, sum_type
+from sqlmesh_like.dialects import spark_type
 from sqlmesh_like.names import KEY
 
 StateKind = Literal[
@@ -127,7 +128,7 @@ def unless_empty(count: exp.Expr, expression: exp.Expr) -> exp.Expr:
 def cast(expression: exp.Expr, type_: str | None) -> exp.Expr:
     """The expression as a type, NULL where it does not fit."""
     assert type_ is not None
-    return exp.TryCast(this=expression.copy(), to=exp.DataType.build(type_, dialect="spark"))
+    return exp.TryCast(this=expression.copy(), to=spark_type(type_))
 
 
 MOST_SQUARED = 14

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.nested_types import element_of
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import SPARK, duck_template
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.sequences import sequence_elements
 from sqlmesh_like.duckdb.exact.structs import field_type, struct_field
@@ -52,7 +51,7 @@ def _element(array: exp.Expr, types: Types) -> str:
 def _replace(node: exp.Expr, template: str, x: exp.Expr, y: exp.Expr | None = None) -> None:
     """Replace a node by DuckDB's text, with arguments for `x` and `y`."""
     given = {"x": x.copy(), "y": y.copy() if y is not None else None}
-    made = sqlglot.parse_one(template, dialect="duckdb")
+    made = duck_template(template)
     for place in [column for column in made.find_all(exp.Column) if given.get(column.name) is not None]:
         place.replace(exp.Paren(this=given[place.name].copy()))  # type: ignore[union-attr]
     node.replace(exp.Paren(this=made))

@@ -6,9 +6,9 @@ step of months is added to the first date, not to the one before it, so that the
 
 from __future__ import annotations
 
-import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.dialects import duck_template
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import Types, cast_of, only_where
 
@@ -29,7 +29,7 @@ def sequence_elements(node: exp.GenerateSeries, types: Types) -> str:
     low, high = (cast_of(node.args[end].copy(), element) for end in ("start", "end"))
     is_up = exp.or_(exp.Is(this=low.copy(), expression=exp.null()), exp.LTE(this=low.copy(), expression=high.copy()))
     bound = exp.Paren(this=only_where(exp.Paren(this=is_up), high, high.copy(), element))
-    made = sqlglot.parse_one(template.format(step=step), dialect="duckdb")
+    made = duck_template(template.format(step=step))
     for name, value in (("low", low), ("high", bound)):
         for place in [column for column in made.find_all(exp.Column) if column.name == name]:
             place.replace(value.copy())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.dialects import duck_template
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
@@ -138,7 +138,7 @@ def _months_between(node: exp.MonthsBetween, types: Types) -> str:
     require_only(node, "this", "expression")
     if {types.of(node.this), types.of(node.expression)} != {"date"}:
         raise Unproven("MONTHS_BETWEEN of other than dates")
-    made = sqlglot.parse_one(_MONTHS_BETWEEN, dialect="duckdb")
+    made = duck_template(_MONTHS_BETWEEN)
     for name, value in (("x", node.this), ("y", node.expression)):
         for place in [column for column in made.find_all(exp.Column) if column.name == name]:
             place.replace(exp.Paren(this=value.copy()))

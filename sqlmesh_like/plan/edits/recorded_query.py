@@ -89,12 +89,13 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
     return None
 
 
-def as_recorded(record: TableRecord | None, edited: CompiledModel) -> CompiledModel:
+def as_recorded(record: TableRecord | None, edited: CompiledModel, print_: str | None = None) -> CompiledModel:
     """The recorded query if the edited one selects the same rows with other keys, else the edited one.
 
     Such are inner joins in another order, whose row keys name rows in that order: the table goes on with its own.
+    `print_`: the fingerprint of the edited one, if it is known.
     """
-    if record is None or not record.query or is_of_query(record, edited):
+    if record is None or not record.query or is_of_query(record, edited, print_):
         return edited
     form = _form_of_rows(edited)
     before = query_before(record, edited) if form is not None else None

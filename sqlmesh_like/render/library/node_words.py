@@ -38,10 +38,13 @@ def node_words(file: ModelFile | SeedFile, config: Mapping[str, object], table: 
     }
 
 
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+
+
 def _copy_config(config: Mapping[str, object], path: str) -> object:
     """A copy that templates may change. Raises ProjectError for a value other than data, such as an iterator."""
     try:
-        return copy.deepcopy(config)
+        return {key: value if type(value) in _IMMUTABLE else copy.deepcopy(value) for key, value in config.items()}
     except (TypeError, RecursionError) as error:
         hint = "config() takes texts, numbers, lists and mappings: | list makes a list of what filters give"
         raise ProjectError(f"a value of config() is not data: {error}", location=Location(path), hint=hint) from error

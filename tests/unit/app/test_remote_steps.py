@@ -146,12 +146,12 @@ def test_a_recompute_on_executors_is_compared_with_the_table_here(
     dice, there = random.Random(3), set[int]()
     change(lakes, dice, there)
     for lake in lakes:
-        lake.run()
+        lake.run(["of_texts"])
         (lake.root / "models/of_texts.sql").write_text(f"{BY_KEYS['of_texts']} having count(*) > 1")
     change(lakes, dice, there)
     large.append("ods")
-    lakes[0].run()
-    assert lakes[1].run()["of_texts"] == ("recompute_merge", "duckdb")
+    lakes[0].run(["of_texts"])
+    assert lakes[1].run(["of_texts"])["of_texts"] == ("recompute_merge", "duckdb")
     assert_same(lakes, ["of_texts"])
     of_texts = [each for each in executors.queries if each.planned.compiled.model.name == "of_texts"]
     assert [each.steps for each in of_texts] == [{}]
@@ -162,9 +162,10 @@ def test_rows_that_executors_do_not_look_up_are_those_of_a_step_and_else_they_do
 ) -> None:
     large.append("ods")
     dice, there = random.Random(1), set[int]()
+    looked_up = [*BY_KEYS, "best", "of_years", "joined_dear"]
     change(lakes, dice, there)
     for lake in lakes:
-        lake.run()
+        lake.run(looked_up)
     change(lakes, dice, there)
     before = lakes[1].stored("of_moments")
     executors.answers = lambda _: False
@@ -174,8 +175,8 @@ def test_rows_that_executors_do_not_look_up_are_those_of_a_step_and_else_they_do
     assert lakes[1].stored("of_moments") == before
     executors.answers = lambda wanted: isinstance(wanted, RemoteQuery)
     for lake in lakes:
-        lake.run()
-    assert_same(lakes)
+        lake.run(looked_up)
+    assert_same(lakes, looked_up)
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
@@ -185,7 +186,7 @@ def test_keys_that_models_take_from_the_same_change_are_looked_up_together(
     dice, there = random.Random(5), set[int]()
     change(lakes, dice, there)
     for lake in lakes:
-        lake.run()
+        lake.run(list(SHARING))
     large.append("ods")
     facts = lakes[1].facts
     start = facts.frontier

@@ -23,16 +23,23 @@ from tests.faults.shop import ORDERS, Shop
 from tests.levels import count
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """Its orders have four file groups and twenty commits, one of which writes all rows anew."""
-    shop, dice = Shop.of_inputs(tmp_path), random.Random(7)
+    shop, dice = Shop.of_inputs(tmp_path_factory.mktemp("made")), random.Random(7)
     shop.buckets = 4
     for number in range(19):
         shop.commit(ORDERS, dice)
         if number == 5:
             shop.replace_all(ORDERS)
     return shop
+
+
+@pytest.fixture
+def shop(made: Shop, tmp_path: Path) -> Shop:
+    """A copy of the module's."""
+    shutil.copytree(made.root, tmp_path, dirs_exist_ok=True)
+    return Shop(tmp_path, dict(made.rows_at), made.changes, made.buckets)
 
 
 def assert_kept(shop: Shop, retain: int) -> None:
