@@ -106,8 +106,10 @@ def _date_format(node: exp.TimeToStr, types: Types) -> str:
 
 
 def _days_between(node: exp.DateDiff, types: Types) -> str:
-    if node.args.get("unit") or {types.of(node.this), types.of(node.expression)} != {"date"}:
+    if node.args.get("unit") or not {types.of(node.this), types.of(node.expression)} <= {"date", "timestamp"}:
         raise Unproven("DATEDIFF of other than dates")
+    for part in ("this", "expression"):
+        node.set(part, cast_of(node.args[part].copy(), "date"))
     return replace_by_cast(node, "int")
 
 
@@ -160,11 +162,15 @@ def moment_arithmetic(node: exp.Add | exp.Sub, given: str) -> str:
     """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")
-    days = ("DAY", "MONTH", "YEAR")
+    days = ("DAY", "WEEK", "MONTH", "YEAR")
     units = {"date": days, "timestamp": (*days, "HOUR", "MINUTE", "SECOND")}.get(given, ())
     if not isinstance(interval.this, exp.Literal) or not interval.this.name.isdigit() or unit not in units:
         raise Unproven(f"this interval beside a {given}")
-    if given == "date" and unit == "DAY":
+    if unit == "WEEK":
+        days_of_weeks = exp.Literal.string(str(7 * int(interval.this.name)))
+        interval = exp.Interval(this=days_of_weeks, unit=exp.Var(this="DAY"))
+        node.set("expression", interval)
+    if given == "date" and unit in ("DAY", "WEEK"):
         node.set("expression", exp.Literal.number(interval.this.name))
     return replace_by_cast(node, "date") if given == "date" else given
 

@@ -31,11 +31,7 @@ REBUILT = {
     "select a, count(*) as n from ods.t group by a having count(*) > (select max(b) from ods.t)"
     " qualify row_number() over (order by n) = 1": ("QRY006", 92, "QUALIFY beside HAVING of a query"),
     "select * replace (a + 1 as a) from ods.t": ("QRY009", 8, "a star with modifiers"),
-    "select * from values (1), ('x') as v(a)": ("QRY008", 8, "a query that reads no table"),
-    "select * from values (1), (2L) as v(a)": ("QRY008", 8, "a query that reads no table"),
     "select id from range(a)": ("QRY008", 16, "RANGE of other than integers as they are written"),
-    "select id from range(5, 1)": ("QRY008", 8, "a query that reads no table"),
-    "select id from range(3)": ("QRY008", 8, "a query that reads no table"),
     "select a, e, e2 from ods.t lateral view explode(m) v as e, e":
         ("TYP002", 41, "EXPLODE(m) of the type map<string,int>"),
     "select a, stack(2, a, b) as x from ods.t": ("TYP001", 11, "a column of STACK(2, a, b) has no one proven type"),
