@@ -148,8 +148,27 @@ def _part(node: exp.Dot, types: Types) -> str:
     return type_
 
 
+def _looked_up(node: exp.Bracket, written: exp.VarMap, types: Types) -> str:
+    """The value of a key in a map that is written out, of different texts: NULL where there is none."""
+    keys, values = written.args["keys"].expressions, written.args["values"].expressions
+    names = [key.name for key in keys if isinstance(key, exp.Literal) and key.is_string]
+    asked = node.expressions[0] if len(node.expressions) == 1 else exp.null()
+    if not names or len(set(names)) < len(keys) or types.of(asked) != "string":
+        raise Unproven("a map of other keys than different texts as written")
+    known = {types.of(value) for value in list(values)}
+    if len(known) != 1 or NULL in known:
+        raise Unproven("a map of values of several types")
+    asked, values = node.expressions[0], written.args["values"].expressions
+    found = exp.Case()
+    for key, value in zip(keys, values, strict=True):
+        found = found.when(exp.EQ(this=exp.Paren(this=asked.copy()), expression=key.copy()), value.copy())
+    return replace_by_cast(node, known.pop(), exp.Paren(this=found))
+
+
 def _item(node: exp.Bracket, types: Types) -> str:
     """A field of a struct, or an element of an array by a written number: NULL where there is none."""
+    if isinstance(node.this, exp.VarMap):
+        return _looked_up(node, node.this, types)
     type_ = types.of(node.this)
     if (element := element_of(type_)) is None:
         return struct_field(node, type_)

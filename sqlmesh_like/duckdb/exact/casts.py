@@ -7,6 +7,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.text_casts import replace_by_value
 from sqlmesh_like.duckdb.exact.unproven import Unproven
 from sqlmesh_like.duckdb.exact.values import (
     DATE,
@@ -38,9 +39,10 @@ def _cast(node: exp.Cast, types: Types) -> str:
         return wanted
     if wanted == "string":
         return _text(node, given)
-    if (given, wanted) in (("date", "timestamp"), ("timestamp", "date")):
-        return wanted
-    if wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]:
+    if given == "string":
+        return replace_by_value(node, node.this, wanted)
+    is_wider = wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]
+    if is_wider or (given, wanted) in (("date", "timestamp"), ("timestamp", "date")):
         return wanted
     if wanted in INTEGERS:
         return _whole_number(node, given, wanted)
@@ -86,14 +88,9 @@ def _whole_number(node: exp.Cast, given: str, wanted: str) -> str:
     if given in INTEGERS:
         node.replace(cast_of(node.this.copy(), wanted))  # fails where Spark keeps the low-order bits
         return wanted
-    if (given, wanted) != ("string", "int") and (wanted != "bigint" or not given.startswith("decimal")):
+    if wanted != "bigint" or not given.startswith("decimal"):
         raise Unproven(f"a cast of {given} to {wanted}")
-    if given == "string":
-        # Other texts than a few digits may be other numbers in the two engines: the query fails.
-        pattern = exp.Literal.string("-?[0-9]{1,9}")
-        digits = exp.Anonymous(this="regexp_full_match", expressions=[node.this.copy(), pattern])
-        node.replace(only_where(digits, node.this, node.copy(), wanted))
-    elif scale_of(given) == 0:
+    if scale_of(given) == 0:
         # If the value does not fit, Spark keeps its low-order bits: this cast fails, while TRY_CAST returns NULL.
         node.replace(cast_of(node.this.copy(), wanted))
     else:

@@ -6,6 +6,7 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.duckdb.exact.form import Form
+from sqlmesh_like.duckdb.exact.text_casts import replace_by_value
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
@@ -32,7 +33,10 @@ def _part_of_date(node: exp.Func, types: Types) -> str:
 
 def _to_date(node: exp.TsOrDsToDate, types: Types) -> str:
     require_only(node, "this", "safe")
-    if types.of(node.this) not in ("date", "timestamp"):
+    given = types.of(node.this)
+    if given == "string":
+        return replace_by_value(node, node.this, "date")
+    if given not in ("date", "timestamp"):
         raise Unproven("TO_DATE of other than a date")
     node.set("safe", None)  # none of these fails
     return "date"

@@ -86,7 +86,7 @@ sort_array(ar) | sort_array(ar, false) | array_sort(ar) | array_sort(tx) | sort_
 transform(ar, e -> e + 1) | transform(tx, e -> concat(e, '!')) | transform(ar, e -> e * j) | transform(array(ar, null), e -> size(e)) | transform(ar, e -> struct(e as v, s as w)) | transform(array(st), e -> e.c.d)
 transform(ar, e -> case when e is null then 0 else e end) | transform(array(ar), e -> transform(e, g -> g + size(e))) | transform(ar, e -> cast(e as string)) | transform(array(struct(i as a, s as b)), e -> e.B)
 filter(ar, e -> e > 1) | filter(ar, e -> e is null) | filter(tx, e -> e like 'a%') | filter(array(st), e -> e.a > 0) | size(ar) | size(filter(tx, e -> e <> u)) | size(split(s, '%'))
-ar[0] | ar[1] | ar[7] | tx[2] | element_at(ar, 1) | element_at(ar, -1) | element_at(ar, 9) | array(st)[0] | array(st)[0].a | array(ar)[0][0] | element_at(tx, -2)
+map('a', i, 'abc', j)[s] | element_at(map('b', d, '%', d * 2), u) | map('a', 'x')['a'] | ar[0] | ar[1] | ar[7] | tx[2] | element_at(ar, 1) | element_at(ar, -1) | element_at(ar, 9) | array(st)[0] | array(st)[0].a | array(ar)[0][0] | element_at(tx, -2)
 array_contains(ar, 1) | array_contains(ar, j) | array_contains(tx, u) | array_contains(array(d), d) | array_contains(array(dt, du), dt) | array_contains(array(n), i) | arrays_overlap(ar, array(1, 3)) | arrays_overlap(ar, array(77))
 arrays_overlap(tx, array(u)) | arrays_overlap(tx, tx) | arrays_overlap(ar, filter(ar, e -> e > 10000)) | array_join(tx, '-') | array_join(array_sort(tx), '') | concat_ws(',', tx) | concat_ws('', sort_array(tx)) | array_join(tx, u)
 coalesce(ar, array(7)) | if(b, ar, null) | case when i > 1 then tx when b then array(s) end | case when size(ar) > 0 then ar else array(null) end | ar is null | struct(ar as a, tx) | nullif(size(ar), 0)
@@ -283,6 +283,47 @@ MEMBERS = r"""
 null
 """
 PATHS = ("$.a", "$.b", "$.b.c", "$.a.x", "$.b.C")
+
+
+NUMBERS_AND_TIMES = """
+1|-1|007|1.5|-0|-0.0|+1| 1|1 |1e3|1.5e2|.5|5.|1_000|0x1F|1d|1f|1L|NaN|inf|-Infinity|123456789|1234567890|2147483648|-2147483648|9223372036854775807
+999999999999999999|99999999999.99|9999999999.99|9999999999.999|0.005|0.015|1.2345|00000000000000000001.25|abc|a1|1a|e|E5|é|١|true|12.7|-12.7|1.7976931348623157e308
+123456789012345.123456789012345|0.1|0.30000000000000004|2024-02-29|2023-02-29|2024-2-9|2024-02|2024|2024-13-01|2024-00-10|2024-01-32|0000-01-01|12024-01-01
+2024-02-29 10:00:00|2024-02-29T23:59:59.999999|2024-02-29 24:00:00|2024-02-29 10:60:00|2024-02-29 10:00:60|2024-02-29 10:00:00.1234567|2024-02-29 10:00|2024-02-29 10:00:00Z
+2024-02-29 10:00:00+02:00| 2024-02-29|2999-12-31 23:59:59.5|1000-01-01|1582-10-10|now|today|epoch|-|.|,|$5|5%
+"""
+TYPES = (
+    "int",
+    "bigint",
+    "double",
+    "decimal(12,2)",
+    "decimal(3,3)",
+    "decimal(38,10)",
+    "decimal(5,0)",
+    "date",
+    "timestamp",
+)
+
+
+def test_casts_of_texts(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:
+    texts = ["", " ", *(text for line in NUMBERS_AND_TIMES.strip("\n").splitlines() for text in line.split("|"))]
+    spark.createDataFrame(list(enumerate(texts)), "k int, u string").createOrReplaceTempView("texts")
+    items = [*(f"cast(u as {type_})" for type_ in TYPES), "to_date(u)"]
+    shown = [f"cast({item} as string)" if "date" in item or "time" in item else item for item in items]
+    theirs = {row[0]: row[1:] for row in spark.sql(f"select k, {', '.join(shown)} from texts").collect()}
+    schema, answered = (Column("k", "int"), Column("u", "string")), 0
+    for number, item in enumerate(items):
+        made = exact(sqlglot.parse_one(f"select {item} as x from texts", dialect="spark"), lambda _: schema)
+        value = "CAST(x AS VARCHAR)" if shown[number] != item else "x"
+        for key, text in enumerate(texts):
+            given = f"WITH texts AS (SELECT CAST(? AS VARCHAR) AS u) SELECT {value} FROM ({made.sql})"
+            try:
+                rows = duck.execute(given, [text]).fetchall()
+            except duckdb.Error:
+                continue
+            answered += 1
+            assert [_plain_value(rows[0][0])] == [_plain_value(theirs[key][number])], (text, item)
+    assert answered > len(texts) * 2
 
 
 def test_members_of_json(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:

@@ -120,11 +120,20 @@ def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> N
         "select s, count(*) as n from @t group by cube(id, s)"
         " having grouping(s) = 0 and count(*) > 0 or grouping_id(id, s) = 3",
     )
+    lake.model(
+        "of_dates",
+        "select year(ts) as y, month(ts) as m, year(ts) * 100 + month(ts) as ym, grouping_id() as g, count(*) as n"
+        " from @t group by rollup(year(ts), month(ts))",
+    )
+    lake.model("of_none", "select n, n % 3 as rest from (select explode(sequence(1, 7)) as n)")
+    lake.model("of_first", "select id, s from @t qualify row_number() over (partition by s order by id desc) = 1")
+    lake.model("of_map", "select id, map('a', 1, 'b', 2)[s] as code from @t")
     table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
     lake.run_well()
     table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
     strategies = lake.run_well()
-    assert strategies["of_rows"] == "row_based"
+    assert strategies["of_rows"] == strategies["of_map"] == "row_based"
+    assert (strategies["of_dates"], strategies["of_none"]) == ("aggregate_merge", "no_op")
     lake.assert_maintained()
     rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
     assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")

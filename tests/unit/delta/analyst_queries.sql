@@ -925,3 +925,9 @@ select year(day) as y, quarter(day) as q, trunc(day, 'MM') as mm, count(*) as n,
 select year(day) as y, month(day) as m, country, sum(amount) as total from orders group by rollup(1, 2, 3);
 -- ROLLUP with HAVING
 select year(day) as y, month(day) as m, sum(amount) as total from orders group by rollup(year(day), month(day)) having sum(amount) > 5 and grouping(month(day)) = 0;
+-- maps: a value by key
+select id, map('web', 1, 'shop', 2)[channel] as code from orders;
+-- maps: a value by key, element_at
+select id, element_at(map('web', 1, 'shop', 2), channel) as code, count(*) over (partition by element_at(map('web', 1, 'shop', 2), channel)) as n from orders;
+-- maps: grouped by a value
+select map('de', 'EU', 'us', 'NA')[country] as region, sum(amount) as s from orders group by map('de', 'EU', 'us', 'NA')[country];
