@@ -31,6 +31,12 @@ REBUILT = {
     "select a, count(*) as n from ods.t group by a having count(*) > (select max(b) from ods.t)"
     " qualify row_number() over (order by n) = 1": ("QRY006", 92, "QUALIFY beside HAVING of a query"),
     "select * replace (a + 1 as a) from ods.t": ("QRY009", 8, "a star with modifiers"),
+    "select d, count(*) as n from ods.t group by rollup(year(d), d)":
+        ("QRY010", 61, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
+    "select trunc(d, 'MM') as n from ods.t group by rollup(trunc(d, 'YEAR'), trunc(d, 'MM'))":
+        ("QRY010", 73, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
+    "select map('x', a) as n from ods.t":
+        ("FUN001", 8, "MAP('x', `a`) is not known to be a pure function of its row"),
     "select id from range(a)": ("QRY008", 16, "RANGE of other than integers as they are written"),
     "select a, e, e2 from ods.t lateral view explode(m) v as e, e":
         ("TYP002", 41, "EXPLODE(m) of the type map<string,int>"),
@@ -179,6 +185,11 @@ FOLLOWED = {
     "select t.a, (select 1) as one from ods.t": "row_based",
     "select a, s, count(*) as n from ods.t group by all": "aggregate_merge",
     "select a, count(*) as n from ods.t group by a with rollup": "aggregate_merge",
+    "select year(d) as y, month(d) as m, count(*) as n from ods.t group by cube(year(d), month(d), trunc(d, 'MM'))":
+        "aggregate_merge",
+    "select map('x', a)[s] as n from ods.t": "row_based",
+    "select id from range(3)": "row_based",
+    "select count(*) as n from values (1), (2) as v(a)": "aggregate_merge",
     "select * from (select a, s, x from ods.t) pivot (sum(x) for (s, a) in (('p', 1)))": "aggregate_merge",
     "select (select max(u.b) from ods.u) as k, count(*) as n from ods.t group by (select max(u.b) from ods.u)":
         "aggregate_merge",
