@@ -23,12 +23,16 @@ _OTHER_JSON = r",[ \t\r\n]*[}\]]|[,:\[][ \t\r\n]*[-+]?(?i:nan|inf)|[0-9]{500}|\\
 """Patterns (RE2) of what only one of the engines takes: also found within texts, where it means nothing."""
 _PLAIN_NUMBER = r"-?(0|[1-9][0-9]*|0\.0|0\.0{0,2}[1-9][0-9]*|[1-9][0-9]{0,6}\.[0-9]+)"
 """Numbers with the text that Java gives them; DuckDB's text is the shortest, and Java's is where it has no exponent."""
-_MOST_CHARACTERS, _DEEPEST = 10_000_000, 900
+_MOST_BYTES, _DEEPEST = 10_000_000, 900
 _IS_JSON = (
-    f"length(x) < {_MOST_CHARACTERS} AND length(x) - length(replace(replace(x, '[', ''), '{{', '')) < {_DEEPEST}"
+    f"strlen(x) < {_MOST_BYTES} AND strlen(x) - strlen(replace(replace(x, '[', ''), '{{', '')) < {_DEEPEST}"
     f" AND NOT regexp_matches(x, '{_OTHER_JSON}')"
 )
-_IS_ONCE = "coalesce(len(list_filter(json_keys(x, '{above}'), LAMBDA _sml_n : _sml_n = '{name}')), 0) <= 1"
+_IS_ONCE = (
+    "CASE WHEN strlen(x) - strlen(replace(x, '\"{name}\"', '')) <= {size} AND NOT contains(x, '\\u') THEN true"
+    " ELSE coalesce(len(list_filter(json_keys(x, '{above}'), LAMBDA _sml_n : _sml_n = '{name}')), 0) <= 1 END"
+)
+"""Most texts have a name but once, wherever it stands; with letters as `\\u0061` it is found among the members."""
 _IS_PLAIN = (
     "CASE WHEN coalesce(json_type(x, '{path}'), 'NULL') IN ('VARCHAR', 'BOOLEAN', 'NULL') THEN true"
     " ELSE regexp_full_match(json_extract(x, '{path}')::VARCHAR, '{number}') END"
@@ -41,7 +45,7 @@ def _member(node: exp.JSONExtractScalar, types: Types) -> str:
         raise Unproven("GET_JSON_OBJECT of other than a text")
     path, conditions = "$", [_IS_JSON]
     for name in _names(node.expression):
-        conditions.append(_IS_ONCE.format(above=path, name=name))
+        conditions.append(_IS_ONCE.format(above=path, name=name, size=len(name) + 2))
         path += f".{name}"
     conditions.append(_IS_PLAIN.format(path=path, number=_PLAIN_NUMBER))
     text = cast_of(node.this.copy(), "string")
