@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 
+from sqlmesh_like.duckdb.exact.casts import replace_by_value
 from sqlmesh_like.duckdb.exact.form import Form
-from sqlmesh_like.duckdb.exact.text_casts import replace_by_value
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
     INTEGERS,
