@@ -108,7 +108,7 @@ count(*) filter (where i > 1) | cast(sum(d) as decimal(38,2)) / cast(count(d) as
 sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) | sum(x * i) | count(distinct x) | sum(x) / count(x) | 0.2 * avg(e) | max(d) - min(d)
 """
 FRAMED = """
-sum(f) | sum(f / 7) | nth_value(s, 2) | nth_value(d, 1) | avg(i) | avg(t) | avg(cast(d as decimal(9,2))) | count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
+sum(case when abs(f) < 1000 then f end) | nth_value(s, 2) | nth_value(d, 1) | avg(i) | avg(t) | avg(cast(d as decimal(9,2))) | count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
 max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
 """
 UNFRAMED = """
