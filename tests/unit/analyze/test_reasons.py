@@ -37,6 +37,9 @@ REBUILT = {
         ("QRY010", 73, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
     "select map('x', a) as n from ods.t":
         ("FUN001", 8, "MAP('x', `a`) is not known to be a pure function of its row"),
+    "select v.x from values (1), ('a') as v(x) join ods.t on t.s = v.x":
+        ("TYP001", 17, "a column of VALUES has values of different types"),
+    "select * from values ('a'), (1) as v(x)": ("TYP001", 15, "a column of VALUES has values of different types"),
     "select id from range(a)": ("QRY008", 16, "RANGE of other than integers as they are written"),
     "select a, e, e2 from ods.t lateral view explode(m) v as e, e":
         ("TYP002", 41, "EXPLODE(m) of the type map<string,int>"),
@@ -195,7 +198,7 @@ FOLLOWED = {
         "aggregate_merge",
     "select case when a in (select u.a from ods.u) then 1 else 0 end as f, count(*) as n from ods.t group by case"
     " when a in (select u.a from ods.u) then 1 else 0 end": "aggregate_merge",
-    "select v.x from values (1), (2L), ('a') as v(x) join ods.t on t.a = v.x": "row_based",
+    "select v.x from values (1), (2L), (null) as v(x) join ods.t on t.a = v.x": "row_based",
     "select j.k from (ods.t as t join (select a as c, b as e from ods.u) as u on t.a = u.c) as j(a, k, s, f, d, x,"
     " arr, m, st, js, c, e)": "row_based",
     "select a as x, x + 1 as y, y * 2 as z from ods.t": "row_based",
