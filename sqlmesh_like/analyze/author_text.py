@@ -63,6 +63,11 @@ def with_author_text(tree: exp.Expr, text: AuthorText) -> exp.Expr:
     return tree
 
 
+def has_author_text(tree: exp.Expr) -> bool:
+    """Whether Spark is given the text of a query rather than what is written from its tree."""
+    return _text_of(tree) is not None
+
+
 def carry_author_text(tree: exp.Expr, original: exp.Expr, bare: Mapping[str, TableName]) -> exp.Expr:
     """A tree that differs from the original only in the full names of tables: it carries the same text."""
     text = _text_of(original)

@@ -17,9 +17,8 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
-from sqlmesh_like.analyze.algebra.relation import inputs as input_ids
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
-from sqlmesh_like.analyze.author_text import AuthorText, with_author_text
+from sqlmesh_like.analyze.author_text import AuthorText, has_author_text, with_author_text
 from sqlmesh_like.analyze.binding.binder import read_query
 from sqlmesh_like.analyze.binding.from_clause import InputSchema
 from sqlmesh_like.analyze.binding.scope import UnknownName, Unsupported, offset_of
@@ -39,7 +38,7 @@ from sqlmesh_like.analyze.refusals.repeated_arguments import refuse_uncertain
 from sqlmesh_like.analyze.refused_forms import first_refused
 from sqlmesh_like.analyze.star_columns import with_star_columns
 from sqlmesh_like.analyze.syntax_errors import syntax_fault
-from sqlmesh_like.analyze.text_fidelity import is_text_again
+from sqlmesh_like.analyze.text_fidelity import is_read_as_written, is_text_again
 from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.analyze.word_columns import with_word_columns
 from sqlmesh_like.dialects import SPARK
@@ -88,9 +87,16 @@ class QueryFacts:
 
     @cached_property
     def is_text_again(self) -> bool:
-        """Whether the author's texts, of the model and of the views that it reads, are those of their trees."""
-        own = self.own_tree
-        return own is not None and is_text_again(self.model.sql, own) and all(view.is_text_again for view in self.views)
+        """Whether the author's texts, of the model and of the views that it reads, are those of their trees.
+
+        A tree of which Spark gets no text (`* except`, an alias within a window) has more than the author's: it is the
+        one that the text is read as, before, that must have its tokens.
+        """
+        own, sql = self.own_tree, self.model.sql
+        is_own = own is not None and (
+            is_text_again(sql, own) or (not has_author_text(self.tree) and is_read_as_written(sql))
+        )
+        return is_own and all(view.is_text_again for view in self.views)
 
     @cached_property
     def schema(self) -> Schema | None:
@@ -130,12 +136,8 @@ def analyze(model: RenderedModel, schemas: Mapping[str, Schema | None], views: M
     relation, unsupported_reason = None, None
     try:
         is_stored = model.config.materialized not in ("view", "ephemeral")
-        if is_stored and not model.inputs:
-            raise Unsupported("QRY008", "a query that reads no table", tree)
         _require_shown_alone(tree, is_stored=is_stored)
         relation = push_down_filters(read_query(tree, lambda table: _lookup(table, by_table, schemas, views)))
-        if is_stored and not input_ids(relation):
-            raise Unsupported("QRY008", "a query that reads no table", tree)
     except Unsupported as unsupported:
         location = locate(model, _start(model.sql, unsupported.offset, unsupported.keyword))
         unsupported_reason = UnsupportedReason(unsupported.rule, unsupported.message, location.line, location.column)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.generator import Generator
+from sqlglot.transforms import any_to_exists, eliminate_distinct_on, preprocess, unnest_to_explode
 
 from sqlmesh_like.analyze.token_spellings import one_spelling
 from sqlmesh_like.dialects import SPARK, Write, generate_again
@@ -31,7 +33,9 @@ def _not_sql(self: Generator, node: exp.Not) -> str:
 
 class _AsAuthorsWrite(type(SPARK)):  # type: ignore[misc]  # its class is that of the one dialect of authors
     generate = generate_again
-    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {**SPARK.writes, exp.Not: _not_sql}
+    # Spark 3.5 has no QUALIFY: it is given a subquery instead, where the author wrote the clause.
+    select = staticmethod(preprocess([eliminate_distinct_on, unnest_to_explode, any_to_exists]))
+    writes: ClassVar[Mapping[type[exp.Expr], Write]] = {**SPARK.writes, exp.Not: _not_sql, exp.Select: select}
 
 
 _AUTHORS = _AsAuthorsWrite()
@@ -48,6 +52,8 @@ def is_text_again(sql: str, tree: exp.Expr) -> bool:
     True
     >>> again("select at - interval 1 day 2 hours from t"), again("select array_size(null) != 1 from t")
     (False, True)
+    >>> again("select a from t qualify rank() over (order by b rows unbounded preceding) = 1")
+    True
     >>> again("select a = b in (c) from t"), again("select a::int from t")
     (False, False)
     """
@@ -55,3 +61,12 @@ def is_text_again(sql: str, tree: exp.Expr) -> bool:
         return one_spelling(SPARK.tokenize(sql)) == one_spelling(SPARK.tokenize(tree.sql(_AUTHORS, comments=False)))
     except SqlglotError:
         return False
+
+
+def is_read_as_written(sql: str) -> bool:
+    """As `is_text_again`, of the tree that `sql` is read as, before what Spark lacks is written in other words."""
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect=SPARK) if tree is not None]
+    except SqlglotError:
+        return False
+    return len(trees) == 1 and is_text_again(sql, trees[0])

@@ -23,8 +23,9 @@ class _Word(NamedTuple):
 _SILENT = frozenset({"as", "inner", "outer", "asc"})
 """Words that Spark lets out or in with the same meaning."""
 _SAME = {
-    "!=": "<>", "==": "=", "array_agg": "collect_list", "date_diff": "datediff", "dec": "decimal", "integer": "int",
-    "long": "bigint", "minus": "except", "numeric": "decimal", "real": "float", "substr": "substring",
+    "!=": "<>", "==": "=", "any": "bool_or", "array_agg": "collect_list", "date_diff": "datediff", "dec": "decimal",
+    "every": "bool_and", "integer": "int", "long": "bigint", "minus": "except", "numeric": "decimal", "real": "float",
+    "some": "bool_or", "substr": "substring",
 }  # fmt: skip
 """Two spellings of one thing."""
 _SUFFIXES = {"l": "bigint", "d": "double", "s": "smallint", "y": "tinyint", "f": "float"}
@@ -35,6 +36,8 @@ _CASTS = frozenset({
 """Types that are functions, too."""
 _CLOCKS = frozenset({"current_date", "current_timestamp"})
 """What is written with and without parentheses."""
+_TODAY = ["cast", "(", "current_date", "date", ")"]
+"""As sqlglot writes CURRENT_DATE within SEQUENCE."""
 _LITERALS = {
     "date": (re.compile(r"\d{4}-\d\d-\d\d"), "%Y-%m-%d"),
     "timestamp": (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "%Y-%m-%d %H:%M:%S"),
@@ -44,7 +47,10 @@ _DEFAULTS = frozenset({
     ("union", "distinct"), ("except", "distinct"), ("intersect", "distinct"), ("select", "all")
 })  # fmt: skip
 """Words that mean nothing after the one before them."""
+_CHOICES = frozenset({"any_value", "first", "first_value", "last", "last_value"})
+"""Functions whose second argument says whether NULLs are ignored."""
 _OPEN, _CLOSE, _CAST, _POINT = _Word("", "("), _Word("", ")"), _Word("", "cast"), _Word("", ".")
+_COMMA, _TRUE = _Word("", ","), _Word("", "true")
 
 
 def one_spelling(tokens: Sequence[Token]) -> list[str]:
@@ -60,6 +66,10 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
     True
     >>> said("x between .05 and 0.07")
     'x between 0.05 and 0.07'
+    >>> said("last(a, true) over (order by b rows 2 preceding)")
+    'last ( a ) ignore nulls over ( order by b rows between 2 preceding and current row )'
+    >>> said("percentile_cont(0.5) within group (order by a)"), said("from (values (1)) as v(a)")
+    ('percentile ( a , 0.5 )', 'from values ( 1 ) v ( a )')
     """
     words = [*_meaning(tokens)]
     for rewritten in (
@@ -69,6 +79,10 @@ def one_spelling(tokens: Sequence[Token]) -> list[str]:
         _with_casts_of_calls,
         _without_defaults,
         _with_named_fields,
+        _with_whole_frames,
+        _with_ignored_nulls,
+        _with_percentiles,
+        _without_brackets_of_values,
     ):
         words = [*rewritten(words)]
     return [f"'{word.text}'" if word.kind == "text" else word.text for word in words]
@@ -110,6 +124,9 @@ def _with_known_literals(words: Sequence[_Word]) -> Iterator[_Word]:
         if following and following.kind == "text" and _is_literal_of(word, following.text):
             yield from (_CAST, _OPEN, following, _Word("", word.text), _CLOSE)
             at += 2
+        elif [one.text for one in words[at : at + 5]] == _TODAY:
+            yield words[at + 2]
+            at += 5
         elif word.text == "interval" and following and following.kind == "number":
             yield from (word, _Word("text", following.text))
             at += 2
@@ -199,7 +216,7 @@ def _with_named_fields(words: Sequence[_Word]) -> Iterator[_Word]:
             continue
         yield from (_Word("", "struct"), _OPEN)
         for number, field in enumerate(fields):
-            yield from ([_Word("", ",")] * bool(number) + field)
+            yield from ([_COMMA] * bool(number) + field)
         yield _CLOSE
         at += _end_of_call(words[at + 1 :]) + 1
 
@@ -217,7 +234,7 @@ def _arguments(words: Sequence[_Word]) -> list[list[_Word]]:
         depth += (word.text in ("(", "[")) - (word.text in (")", "]")) if word.kind != "text" else 0
         if not depth:
             return arguments if word == _CLOSE and arguments != [[]] else []
-        if depth == 1 and word == _Word("", ","):
+        if depth == 1 and word == _COMMA:
             arguments.append([])
         elif word != _OPEN or depth > 1:
             arguments[-1].append(word)
@@ -240,3 +257,67 @@ def _fields_of_pairs(arguments: list[list[_Word]]) -> list[list[_Word]]:
     if len(names) != len(values) or not are_written:
         return []
     return [[*value, _Word("name", name[0].text.lower())] for name, value in zip(names, values, strict=True)]
+
+
+def _with_whole_frames(words: Sequence[_Word]) -> Iterator[_Word]:
+    """Frames that say only where they start, with their end: the current row."""
+    rest = iter(range(len(words)))
+    for at in rest:
+        yield words[at]
+        size = _size_of_start(words[at + 1 :]) if words[at].text in ("rows", "range") and not words[at].kind else 0
+        if size:
+            yield from (_Word("", "between"), *words[at + 1 : at + 1 + size])
+            yield from (_Word("", "and"), _Word("name", "current"), _Word("name", "row"))
+            for _ in range(size):
+                next(rest)
+
+
+def _size_of_start(words: Sequence[_Word]) -> int:
+    """How many words the start of a frame has: a number or an interval before the current row, or all rows before."""
+    texts = [word.text for word in words[:4]]
+    if texts[1:2] == ["preceding"] and (words[0].kind == "number" or texts[0] == "unbounded"):
+        return 2
+    return 4 if texts[:1] == ["interval"] and words[1].kind == "text" and texts[3:] == ["preceding"] else 0
+
+
+def _with_ignored_nulls(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`last(a, true)` as `last(a) ignore nulls`."""
+    made: list[_Word] = []
+    calls: list[bool] = []  # of the brackets that are open, whether they are those of such a function
+    for at, word in enumerate(words):
+        if word == _OPEN:
+            calls.append(at > 0 and words[at - 1].kind != "text" and words[at - 1].text in _CHOICES)
+        if word == _CLOSE and calls and calls.pop() and made[-2:] == [_COMMA, _TRUE]:
+            made[-2:] = [word, _Word("name", "ignore"), _Word("name", "nulls")]
+        else:
+            made.append(word)
+    return iter(made)
+
+
+def _with_percentiles(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`percentile_cont(q) within group (order by a)` as `percentile(a, q)`."""
+    rest = iter(range(len(words)))
+    for at in rest:
+        word = words[at]
+        share = _arguments(words[at + 1 :]) if word == _Word("name", "percentile_cont") else []
+        size = _end_of_call(words[at + 1 :]) if len(share) == 1 else 0
+        after = words[at + 1 + size :]
+        order = _arguments(after[2:]) if size and [one.text for one in after[:2]] == ["within", "group"] else []
+        if len(order) != 1 or order[0][:1] != [_Word("", "order by")] or order[0][-1].text in ("desc", "first", "last"):
+            yield word
+            continue
+        yield from (_Word("name", "percentile"), _OPEN, *order[0][1:], _COMMA, *share[0], _CLOSE)
+        for _ in range(size + 2 + _end_of_call(after[2:])):
+            next(rest)
+
+
+def _without_brackets_of_values(words: Sequence[_Word]) -> Iterator[_Word]:
+    """`from (values …) as v` as `from values … as v`."""
+    closing = set[int]()
+    for at, word in enumerate(words):
+        is_first = word == _OPEN and at > 0 and words[at - 1].text in ("from", "join", ",") and not words[at - 1].kind
+        size = _end_of_call(words[at:]) if is_first and words[at + 1 : at + 2] == [_Word("", "values")] else 0
+        if size and words[at + size : at + size + 1] and words[at + size].kind == "name":
+            closing.add(at + size - 1)
+        elif at not in closing:
+            yield word

@@ -20,6 +20,7 @@ from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
 from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed_forms
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
+from sqlmesh_like.duckdb.exact.texts import PLAIN_REGEX
 from sqlmesh_like.names import python_function_of
 
 _FORMS = (
@@ -38,17 +39,6 @@ _SPARK_NAMES: dict[type[exp.Expr], str] = {exp.Quantile: "PERCENTILE", exp.Withi
 _CHOICES = {**CHOOSES_ANY, **CHOOSES_BY}
 _DATE_FORMAT = re.compile(r"(%[YmdHMSaAbB](strict)?|[ 0-9:.,;/()_-])+")
 """Date patterns as sqlglot translates them; any letter or bracket that it leaves has a meaning in Spark only."""
-_REGEX = re.compile(
-    r"(\(\?i\))?\^?("
-    r"(\[\^?[A-Za-z0-9 _@%+.,:;=!#~/*()?{}|-]+\]|[A-Za-z0-9 _@%,:;=!#~/\"'<>&.-])([*+?]\??|\{\d+(,\d*)?\})?"
-    r"|\((\?:)?|\)\??|\|"
-    r")*\$?"
-)
-"""Patterns of printable ASCII that Java and RE2 interpret alike.
-
-Without backslashes, which SQL interprets too; without repeated groups, which may be empty; and without groups that set
-flags, since `(?U)` has a different meaning in each.
-"""
 _MOMENTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ)
 _UNITS = frozenset({"DAY", "WEEK", "MONTH", "YEAR", "HOUR", "QUARTER", "MINUTE", "SECOND"})
 
@@ -193,7 +183,7 @@ def _unproven_pattern(node: exp.Expr) -> str | None:
             if not isinstance(node.expression, exp.Literal) or "\\" in node.expression.name:
                 return "LIKE with a pattern that is computed or has a backslash"
         case exp.RegexpExtract() | exp.RegexpLike():
-            if not isinstance(node.expression, exp.Literal) or not _REGEX.fullmatch(node.expression.name):
+            if not isinstance(node.expression, exp.Literal) or not PLAIN_REGEX.fullmatch(node.expression.name):
                 return "a regular expression that is computed, has a backslash or what Java has alone"
             if not isinstance(node.args.get("group", exp.Literal.number(0)), exp.Literal):
                 return "REGEXP_EXTRACT of a group that is computed"

@@ -18,5 +18,7 @@ SETUP = (
     " OR l[CAST(floor(p) AS BIGINT) + 1] = l[CAST(ceil(p) AS BIGINT) + 1] THEN l[CAST(floor(p) AS BIGINT) + 1]"
     " ELSE (ceil(p) - p) * l[CAST(floor(p) AS BIGINT) + 1] + (p - floor(p)) * l[CAST(ceil(p) AS BIGINT) + 1] END), 1)),"
     " 1)",
+    "CREATE MACRO _sml_percentile_disc(sorted, q) AS"
+    " list_extract(sorted, greatest(CAST(ceil(CAST(len(sorted) AS DOUBLE) * q) AS BIGINT), 1))",
 )
 """Statements to run on a connection before it runs such SQL."""

@@ -29,8 +29,10 @@ def read_values(values: exp.Values) -> Relation:
     branches = [_row(row) for row in rows]
     schema = columns(branches[0])
     for branch in branches[1:]:
-        schema, unproven = common_schema(_null_as(schema, branches[0]), branch)
-        if unproven is not None or any(_differ(a, b) for a, b in zip(schema, columns(branch), strict=True)):
+        before = schema
+        schema, unproven = common_schema(_null_as(before, branches[0]), branch)
+        differ = any(_differ(a, b) for a, b in zip(schema, columns(branch), strict=True))
+        if unproven is not None or differ or any(map(_is_made_text, before, schema)):
             raise Unsupported("TYP001", "a column of VALUES has values of different types", values, "VALUES")
     if len(branches) == 1:
         return branches[0]
@@ -55,6 +57,11 @@ def _null_as(schema: tuple[Column, ...], first: Projection) -> Relation:
 
 def _null_of_type(type_: str | None, value: exp.Expr) -> exp.Expr:
     return value if type_ is None else exp.cast(exp.Null(), type_, dialect="spark")
+
+
+def _is_made_text(before: Column, common: Column) -> bool:
+    """Whether other values would become texts, which Spark refuses here (`INCOMPATIBLE_TYPES_IN_INLINE_TABLE`)."""
+    return common.type == "string" and before.type not in (None, "string")
 
 
 def _differ(column: Column, own: Column) -> bool:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import Explode, Named, Projection, Relation, columns
 from sqlmesh_like.analyze.binding.scope import Unsupported
+from sqlmesh_like.analyze.expressions.grouping_bits import PARTS_OF_DATES
 from sqlmesh_like.analyze.expressions.types import is_exact_key
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.names import Column
@@ -157,11 +158,11 @@ def _flat(lists: Sequence[list[exp.Expr]]) -> list[exp.Expr]:
 
 
 def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
-    """Raise Unsupported for inexact and constant keys, and for keys that share a column.
+    """Raise Unsupported for inexact and constant keys, and for keys that share a column, but for parts of its date.
 
     Spark may match an expression over that column to either key, which may be NULL where the other is not.
     """
-    seen: dict[str, exp.Expr] = {}
+    seen: dict[str, list[exp.Expr]] = {}
     for key in keys.values():
         if not is_exact_key(key.type):
             message = f"group key {key.expression.sql(SPARK)} has type {key.type or 'not proven'}"
@@ -169,6 +170,19 @@ def _require_apart(keys: dict[str, Named], group: exp.Group) -> None:
         names = {column.name.lower() for column in key.expression.find_all(exp.Column)}
         if not names:
             raise Unsupported("QRY010", "a constant as key of GROUPING SETS, ROLLUP or CUBE", group, "GROUP BY")
-        if shared := [name for name in names if name in seen]:
+        if shared := [name for name in names if name in seen and not _are_parts(key.expression, seen[name])]:
             raise Unsupported("QRY010", f"two keys of GROUPING SETS, ROLLUP or CUBE over {shared[0]}", key.expression)
-        seen |= dict.fromkeys(names, key.expression)
+        seen |= {name: [*seen.get(name, ()), key.expression] for name in names}
+
+
+def _are_parts(key: exp.Expr, others: Sequence[exp.Expr]) -> bool:
+    """Whether keys are different parts of the date in one column: an expression over it has but one of them."""
+    keys = [key, *others]
+    are_parts = all(isinstance(each, PARTS_OF_DATES) and isinstance(_dated(each), exp.Column) for each in keys)
+    return are_parts and len({type(each) for each in keys}) == len(keys)
+
+
+def _dated(part: exp.Expr) -> exp.Expr:
+    """Of what it is a part, without the cast to a date that sqlglot writes out."""
+    value: exp.Expr = part.this
+    return value.this if isinstance(value, exp.TsOrDsToDate) and not value.args.get("format") else value

@@ -65,6 +65,11 @@ def first_impure(expression: exp.Expr, *, in_window: bool = False) -> tuple[exp.
         verdict = classify_function(node, in_window=in_window)
         if verdict == "clock":
             frozen.update(id(part) for part in node.walk())
-        elif verdict != "pure" and id(node) not in frozen:
+        elif verdict != "pure" and id(node) not in frozen and not _is_looked_up(node):
             return node, verdict
     return None
+
+
+def _is_looked_up(node: exp.Expr) -> bool:
+    """Whether a map is only asked for the value of a key: maps cannot be compared, such a value can."""
+    return isinstance(node, exp.VarMap | exp.Map) and isinstance(node.parent, exp.Bracket) and node.arg_key == "this"

@@ -16,8 +16,11 @@ from sqlmesh_like.dialects import SPARK
 NUMBER = "spark_grouping_id"
 """Spark's own column: the number of the grouping set of a row."""
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
-_APART = (exp.Year, exp.Quarter, exp.Month)
-"""Functions that never make equal keys of one column."""
+PARTS_OF_DATES = (
+    exp.Year, exp.Quarter, exp.Month, exp.WeekOfYear, exp.DayOfYear, exp.DayOfWeek, exp.Hour, exp.Minute, exp.DateTrunc,
+    exp.TimestampTrunc,
+)  # fmt: skip
+"""Functions of which two never make equal keys of one column."""
 
 
 def grouping_calls(tree: exp.Expr) -> Iterator[exp.Expr]:
@@ -91,7 +94,7 @@ def _keys(select: exp.Select) -> list[str] | None:
 
 def _are_apart(one: exp.Expr, other: exp.Expr, aliases: Collection[str]) -> bool:
     """Whether two keys that share a column are never one: parts of its date, or the column and a condition."""
-    if isinstance(one, _APART) and isinstance(other, _APART):
+    if isinstance(one, PARTS_OF_DATES) and isinstance(other, PARTS_OF_DATES):
         return type(one) is not type(other)
     kinds = sorted((one, other), key=lambda key: isinstance(key, exp.Column))
     is_column = isinstance(kinds[1], exp.Column) and (kinds[1].table != "" or kinds[1].name.lower() not in aliases)

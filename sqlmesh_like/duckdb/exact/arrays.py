@@ -40,7 +40,7 @@ _PLAIN_TEXT = re.compile(r"[^\\.\[\]{}()*+?^$|]+|\\[.\[\]{}()*+?^$|\\]|\[[.*+?$|
 """Regular expressions that stand for a text as it is written, but for a backslash or brackets around a single sign."""
 
 
-def _element(array: exp.Expr, types: Types) -> str:
+def element_of_array(array: exp.Expr, types: Types) -> str:
     type_ = types.of(array)
     if (element := element_of(type_)) in (None, NULL):
         raise Unproven(f"{type_}, which is no array of a type")
@@ -113,7 +113,7 @@ def _sorted(node: exp.ArraySort, types: Types) -> str:
     require_only(node, "this", "asc", "nulls_first")
     collected, asc = node.this, node.args.get("asc")
     is_by_key = isinstance(collected, exp.ArrayAgg) and _begins_with_row_key(collected.this)
-    element = _element(collected, types)
+    element = element_of_array(collected, types)
     if not is_by_key:
         require_ordered((element,))
     if element == "float" or not isinstance(asc, exp.Boolean | None):
@@ -136,36 +136,6 @@ def _begins_with_row_key(value: exp.Expr) -> bool:
     return isinstance(first, exp.Column) and first.name == KEY
 
 
-def _mapped(node: exp.Transform, types: Types) -> str:
-    function, element = _function(node, types)
-    result = types.within(function.expressions[0].name, element).of(function.this)
-    if result == NULL:
-        raise Unproven("TRANSFORM to NULL")
-    return replace_by_cast(node, f"array<{result}>")
-
-
-def _filtered(node: exp.ArrayFilter, types: Types) -> str:
-    function, element = _function(node, types)
-    types.within(function.expressions[0].name, element).require_condition(function.this)
-    return f"array<{element}>"
-
-
-def _function(node: exp.Expr, types: Types) -> tuple[exp.Lambda, str]:
-    """The function of one argument, and the type of the elements."""
-    require_only(node, "this", "expression")
-    function = node.expression
-    if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
-        raise Unproven(f"{node.key.upper()} by other than a function of one element")
-    name = function.expressions[0].name.lower()
-    if any(column.name.lower() == name for column in function.this.find_all(exp.Column)):
-        raise Unproven(f"the name {name}, of a column or of an element")
-    return function, _element(node.this, types)
-
-
-def _variable(node: exp.Identifier, types: Types) -> str:
-    return types.of_variable(node.name)
-
-
 def _part(node: exp.Dot, types: Types) -> str:
     """A field of an element."""
     if not isinstance(node.expression, exp.Identifier):
@@ -177,8 +147,27 @@ def _part(node: exp.Dot, types: Types) -> str:
     return type_
 
 
+def _looked_up(node: exp.Bracket, written: exp.VarMap, types: Types) -> str:
+    """The value of a key in a map that is written out, of different texts: NULL where there is none."""
+    keys, values = written.args["keys"].expressions, written.args["values"].expressions
+    names = [key.name for key in keys if isinstance(key, exp.Literal) and key.is_string]
+    asked = node.expressions[0] if len(node.expressions) == 1 else exp.null()
+    if not names or len(set(names)) < len(keys) or types.of(asked) != "string":
+        raise Unproven("a map of other keys than different texts as written")
+    known = {types.of(value) for value in list(values)}
+    if len(known) != 1 or NULL in known:
+        raise Unproven("a map of values of several types")
+    asked, values = node.expressions[0], written.args["values"].expressions
+    found = exp.Case()
+    for key, value in zip(keys, values, strict=True):
+        found = found.when(exp.EQ(this=exp.Paren(this=asked.copy()), expression=key.copy()), value.copy())
+    return replace_by_cast(node, known.pop(), exp.Paren(this=found))
+
+
 def _item(node: exp.Bracket, types: Types) -> str:
     """A field of a struct, or an element of an array by a written number: NULL where there is none."""
+    if isinstance(node.this, exp.VarMap):
+        return _looked_up(node, node.this, types)
     type_ = types.of(node.this)
     if (element := element_of(type_)) is None:
         return struct_field(node, type_)
@@ -199,13 +188,13 @@ def _item(node: exp.Bracket, types: Types) -> str:
 def _size(node: exp.ArraySize, types: Types) -> str:
     """Of NULL Spark's is -1."""
     require_only(node, "this")
-    _element(node.this, types)
+    element_of_array(node.this, types)
     _replace(node, "CAST(coalesce(len(x), -1) AS INT)", node.this)
     return "int"
 
 
 def _contains(node: exp.ArrayContains, types: Types) -> str:
-    element, wanted = _element(node.this, types), types.of(node.expression)
+    element, wanted = element_of_array(node.this, types), types.of(node.expression)
     if wanted != element and not (element in INTEGERS and wanted in INTEGERS):
         raise Unproven(f"ARRAY_CONTAINS of {wanted} among {element}")
     _require_comparable(element)
@@ -218,7 +207,7 @@ def overlaps(node: exp.Anonymous, types: Types) -> str:
     if len(node.expressions) != 2:
         raise Unproven("ARRAYS_OVERLAP of other than two arrays")
     one, other = node.expressions
-    elements = _element(one, types), _element(other, types)
+    elements = element_of_array(one, types), element_of_array(other, types)
     if elements[0] != elements[1]:
         raise Unproven("ARRAYS_OVERLAP of other types")
     _require_comparable(elements[0])
@@ -234,7 +223,7 @@ def _require_comparable(element: str) -> None:
 def _joined(node: exp.ArrayToString, types: Types) -> str:
     """ARRAY_JOIN of texts, which passes over NULL."""
     require_only(node, "this", "expression")
-    if _element(node.this, types) != "string" or types.of(node.expression) != "string":
+    if element_of_array(node.this, types) != "string" or types.of(node.expression) != "string":
         raise Unproven("ARRAY_JOIN of other than texts")
     known = "list_filter(x, LAMBDA _sml_e : NOT _sml_e IS NULL)"
     _replace(node, f"array_to_string({known}, y)", node.this, node.expression)
@@ -246,7 +235,7 @@ def _joined_all(node: exp.ConcatWs, types: Types) -> str:
     delimiter, *values = node.expressions
     if len(values) != 1 or not isinstance(delimiter, exp.Literal):
         raise Unproven("CONCAT_WS of other than one array")
-    if _element(values[0], types) != "string":
+    if element_of_array(values[0], types) != "string":
         raise Unproven("CONCAT_WS of other than texts")
     known = "list_filter(x, LAMBDA _sml_e : NOT _sml_e IS NULL)"
     _replace(node, f"coalesce(array_to_string({known}, y), '')", *reversed(node.expressions))
@@ -257,14 +246,13 @@ _OF_TYPES = "of other types it is another value, which only types tell"
 
 FORMS: dict[type[exp.Expr], Form] = {
     exp.Array: Form(_array), exp.GenerateSeries: Form(_sequence), exp.ArraySort: Form(_sorted),
-    exp.ArrayAgg: Form(_collected), exp.ArrayUniqueAgg: Form(_collected), exp.Transform: Form(_mapped),
+    exp.ArrayAgg: Form(_collected), exp.ArrayUniqueAgg: Form(_collected),
     exp.ArrayToString: Form(_joined), exp.Dot: Form(_part),
     exp.Bracket: Form(_item, is_listed=False, why=_OF_TYPES),
-    exp.Identifier: Form(_variable, is_listed=False, why="it is a variable of a function"),
     **{
         kind: Form(proof, is_listed=False, why=_OF_TYPES)
         for kind, proof in (
-            (exp.RegexpSplit, _split), (exp.ArrayFilter, _filtered), (exp.ArraySize, _size),
+            (exp.RegexpSplit, _split), (exp.ArraySize, _size),
             (exp.ArrayContains, _contains), (exp.ConcatWs, _joined_all),
         )
     },

@@ -1,11 +1,16 @@
-"""Casts: which are proven, and how DuckDB is given them."""
+"""Casts: which are proven, and how DuckDB is given them.
+
+Of a text, those in which both engines read the same value; any other one fails. Numbers are digits with a sign and a
+point, as many as their type surely holds; dates and times are written in full, of the years 1000 to 2999. A text that
+is empty, or has a letter that no number has, is NULL to Spark.
+"""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
-from sqlmesh_like.dialects import SPARK
+from sqlmesh_like.dialects import SPARK, duck_template
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven
 from sqlmesh_like.duckdb.exact.values import (
@@ -17,6 +22,7 @@ from sqlmesh_like.duckdb.exact.values import (
     NULL,
     Types,
     cast_of,
+    decimal_digits,
     decimal_of_double,
     digits_of_type,
     finite_micros,
@@ -25,6 +31,26 @@ from sqlmesh_like.duckdb.exact.values import (
     scale_of,
     with_year_of_four_digits,
 )
+
+_DAY = "[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,6})?"
+_MEANT = {
+    "int": "-?[0-9]{1,9}",
+    "bigint": "-?[0-9]{1,18}",
+    "double": r"-?[0-9]{1,15}([.][0-9]{1,15})?",
+    "date": _DAY,
+    "timestamp": f"{_DAY}([ T]{_TIME})?",
+}
+"""Patterns (RE2) of texts with one meaning, by type; of a day that is none, such as February 30, it is NULL."""
+_NOTHING = {
+    "int": "|[ -~]*[A-Za-z][ -~]*",
+    "bigint": "|[ -~]*[A-Za-z][ -~]*",
+    "double": "",
+    "decimal": "|[ -~]*[A-DF-Za-df-z][ -~]*",
+    "date": "",
+    "timestamp": "",
+}
+"""Of texts that are NULL."""
 
 
 def _cast(node: exp.Cast, types: Types) -> str:
@@ -38,9 +64,10 @@ def _cast(node: exp.Cast, types: Types) -> str:
         return wanted
     if wanted == "string":
         return _text(node, given)
-    if (given, wanted) in (("date", "timestamp"), ("timestamp", "date")):
-        return wanted
-    if wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]:
+    if given == "string":
+        return replace_by_value(node, node.this, wanted)
+    is_wider = wanted in INTEGERS and INTEGERS.get(given, 99) < INTEGERS[wanted]
+    if is_wider or (given, wanted) in (("date", "timestamp"), ("timestamp", "date")):
         return wanted
     if wanted in INTEGERS:
         return _whole_number(node, given, wanted)
@@ -86,14 +113,9 @@ def _whole_number(node: exp.Cast, given: str, wanted: str) -> str:
     if given in INTEGERS:
         node.replace(cast_of(node.this.copy(), wanted))  # fails where Spark keeps the low-order bits
         return wanted
-    if (given, wanted) != ("string", "int") and (wanted != "bigint" or not given.startswith("decimal")):
+    if wanted != "bigint" or not given.startswith("decimal"):
         raise Unproven(f"a cast of {given} to {wanted}")
-    if given == "string":
-        # Other texts than a few digits may be other numbers in the two engines: the query fails.
-        pattern = exp.Literal.string("-?[0-9]{1,9}")
-        digits = exp.Anonymous(this="regexp_full_match", expressions=[node.this.copy(), pattern])
-        node.replace(only_where(digits, node.this, node.copy(), wanted))
-    elif scale_of(given) == 0:
+    if scale_of(given) == 0:
         # If the value does not fit, Spark keeps its low-order bits: this cast fails, while TRY_CAST returns NULL.
         node.replace(cast_of(node.this.copy(), wanted))
     else:
@@ -108,6 +130,35 @@ def _with_few_digits(value: exp.Expr, double: exp.Expr, scale: int) -> exp.Expr:
     most = exp.Literal.number(10 ** (DOUBLE_DIGITS - scale))
     few = exp.LT(this=exp.Abs(this=value.copy()), expression=most)
     return only_where(few, value, double, "double")
+
+
+def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
+    """Replace a node by the value of a text; return the type. Raises Unproven."""
+    if wanted.startswith("decimal"):
+        digits, scale = decimal_digits(wanted)
+        fraction = f"([.][0-9]{{1,{scale}}})?" if scale else ""
+        meant, nothing = f"-?0*[0-9]{{1,{max(digits - scale, 1)}}}{fraction}", _NOTHING["decimal"]
+        if digits == scale:
+            meant = f"-?0+{fraction}"
+    elif wanted in _MEANT:
+        meant, nothing = _MEANT[wanted], _NOTHING[wanted]
+    else:
+        raise Unproven(f"a cast of string to {wanted}")
+    value: exp.Expr = exp.TryCast(this=text.copy(), to=cast_of(exp.null(), wanted).args["to"])
+    if wanted == "double":  # never negative zero
+        zero = cast_of(exp.Literal.number(0), "double")
+        value = exp.Paren(this=exp.Add(this=value, expression=zero))
+    is_meant, is_nothing = _is_like(text, meant), _is_like(text, nothing)
+    value = exp.Case().when(is_nothing, cast_of(exp.null(), wanted)).else_(value)
+    node.replace(exp.Paren(this=only_where(exp.or_(is_nothing.copy(), is_meant), text, value, wanted)))
+    return wanted
+
+
+def _is_like(text: exp.Expr, pattern: str) -> exp.Expr:
+    made = duck_template("regexp_full_match(x, 'p')")
+    for place in list(made.find_all(exp.Column, exp.Literal)):
+        place.replace(text.copy() if isinstance(place, exp.Column) else exp.Literal.string(pattern))
+    return made
 
 
 def _spark_type(type_: exp.DataType) -> str:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.binding.subqueries.in_values import is_shown_alone
 from sqlmesh_like.duckdb.exact.form import SYNTAX, Form
+from sqlmesh_like.duckdb.exact.lambdas import any_element
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_hashed, require_only, require_ordered
 from sqlmesh_like.duckdb.exact.values import (
     DATE,
@@ -126,6 +127,8 @@ def is_condition(node: exp.Expr) -> bool:
 
 
 def _exists(node: exp.Exists, types: Types) -> str:
+    if isinstance(node.expression, exp.Lambda):
+        return any_element(node, types)
     types.of_query(node.this)
     return "boolean"
 

@@ -13,6 +13,8 @@ from sqlmesh_like.duckdb.exact import (
     arrays,
     casts,
     conditions,
+    json_paths,
+    lambdas,
     numbers,
     quantiles,
     structs,
@@ -31,7 +33,7 @@ _BY_VALUES: tuple[type[exp.Expr], ...] = (
     exp.Ntile, exp.PercentRank, exp.CumeDist,
     exp.TimeStrToTime, exp.Explode, exp.Posexplode, exp.Array,
     exp.CurrentDate, exp.CurrentTimestamp, exp.Pow, exp.AtTimeZone,
-    exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract, exp.RegexpLike,
+    exp.FromTimeZone, exp.SplitPart, exp.Right, exp.RegexpExtract,
     *LIST_FORMS,
 )  # fmt: skip
 """Compared with Spark over values of each type, with guards on those that differ; no proof says more of their types.
@@ -39,7 +41,10 @@ _BY_VALUES: tuple[type[exp.Expr], ...] = (
 Of windows, `windows` has the proofs, each of a function with its frame as a whole.
 """
 
-_NAMED = {"timestamp_micros": times.timestamp_micros, "arrays_overlap": arrays.overlaps}
+_NAMED = {
+    "timestamp_micros": times.timestamp_micros, "arrays_overlap": arrays.overlaps, "forall": lambdas.every_element,
+    "pmod": numbers.positive_remainder,
+}  # fmt: skip
 
 
 def _named(node: exp.Anonymous, types: Types) -> str:
@@ -60,6 +65,8 @@ FORMS: dict[type[exp.Expr], Form] = {
     **dict.fromkeys(_BY_VALUES, Form()),
     **structs.FORMS,
     **arrays.FORMS,
+    **lambdas.FORMS,
+    **json_paths.FORMS,
     **quantiles.FORMS,
     exp.Anonymous: Form(_named, is_listed=False, why=SYNTAX),
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.operators import adjust_precision_scale
+from sqlmesh_like.dialects import duck_template
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.times import moment_arithmetic
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
@@ -17,11 +19,14 @@ from sqlmesh_like.duckdb.exact.values import (
     decimal_digits,
     digits_of,
     exact_decimal,
+    is_exact_double,
     quotient_of,
     replace_by_cast,
     replace_by_double,
     scale_of,
 )
+
+_NOT_TRIED = "no fixture compares it over values of unknown types"
 
 
 def _sum_or_difference(node: exp.Add | exp.Sub, types: Types) -> str:
@@ -77,6 +82,47 @@ def _remainder(node: exp.Mod, types: Types) -> str:
     return max(left, right, key=INTEGERS.__getitem__)
 
 
+def positive_remainder(node: exp.Anonymous, types: Types) -> str:
+    """PMOD: a remainder below 0 is moved up once by the divisor, and divided again."""
+    if len(node.expressions) != 2:
+        raise Unproven("PMOD of other than two numbers")
+    left, right = (types.of(part) for part in list(node.expressions))
+    if left not in INTEGERS or right not in INTEGERS:
+        raise Unproven("PMOD of other than whole numbers")
+    made = duck_template("CASE WHEN (a % b) < 0 THEN ((a % b) + b) % b ELSE a % b END")
+    known = exp.Nullif(this=node.expressions[1].copy(), expression=exp.Literal.number(0))
+    given = {"a": node.expressions[0].copy(), "b": known}
+    for place in list(made.find_all(exp.Column)):
+        place.replace(exp.Paren(this=given[place.name].copy()))
+    return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__), of=exp.Paren(this=made))
+
+
+def _bucket(node: exp.WidthBucket, types: Types) -> str:
+    """WIDTH_BUCKET, as Spark computes it in doubles; up between written ends."""
+    require_only(node, "this", "min_value", "max_value", "num_buckets")
+    given = types.of(node.this)
+    if not is_exact_double(given) or given == "bigint":
+        raise Unproven(f"WIDTH_BUCKET of {given}")
+    low, high, count = (node.args[part] for part in ("min_value", "max_value", "num_buckets"))
+    if not all(_is_written(each) for each in (low, high, count)) or not float(low.name) < float(high.name):
+        raise Unproven("WIDTH_BUCKET of other than a range upwards as it is written")
+    if not count.is_int or not 0 < int(count.name) < 2**31:
+        raise Unproven("WIDTH_BUCKET of other than a number of buckets as written")
+    made = sqlglot.parse_one(
+        "CASE WHEN isnan(v) THEN NULL WHEN v < low THEN 0 WHEN v >= high THEN n + 1"
+        " ELSE CAST(trunc(CAST(n AS DOUBLE) * (v - low) / (high - low)) AS BIGINT) + 1 END", dialect="duckdb"
+    )  # fmt: skip
+    texts = {name: cast_of(exp.Literal.string(end.name), "double") for name, end in (("low", low), ("high", high))}
+    values = {**texts, "v": cast_of(node.this.copy(), "double"), "n": exp.Literal.number(count.name)}
+    for place in list(made.find_all(exp.Column)):
+        place.replace(exp.Paren(this=values[place.name].copy()))
+    return replace_by_cast(node, "bigint", of=exp.Paren(this=made))
+
+
+def _is_written(number: exp.Expr) -> bool:
+    return isinstance(number, exp.Literal) and not number.is_string
+
+
 def _negative(node: exp.Neg | exp.Abs, types: Types) -> str:
     result = types.of(node.this)
     if result == "double" and isinstance(node, exp.Neg):
@@ -122,5 +168,6 @@ FORMS: dict[type[exp.Expr], Form] = {
     exp.Add: Form(_sum_or_difference), exp.Sub: Form(_sum_or_difference), exp.Mul: Form(_product),
     exp.Div: Form(_quotient), exp.Mod: Form(_remainder), exp.Neg: Form(_negative), exp.Abs: Form(_negative),
     exp.Round: Form(_round), exp.Floor: Form(_whole), exp.Ceil: Form(_whole),
-    exp.Sqrt: Form(_root, is_listed=False, why="no fixture compares it over values of unknown types"),
+    exp.WidthBucket: Form(_bucket, is_listed=False, why=_NOT_TRIED),
+    exp.Sqrt: Form(_root, is_listed=False, why=_NOT_TRIED),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.dialects import duck_template
+from sqlmesh_like.duckdb.exact.casts import replace_by_value
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
 from sqlmesh_like.duckdb.exact.values import (
@@ -32,7 +33,10 @@ def _part_of_date(node: exp.Func, types: Types) -> str:
 
 def _to_date(node: exp.TsOrDsToDate, types: Types) -> str:
     require_only(node, "this", "safe")
-    if types.of(node.this) not in ("date", "timestamp"):
+    given = types.of(node.this)
+    if given == "string":
+        return replace_by_value(node, node.this, "date")
+    if given not in ("date", "timestamp"):
         raise Unproven("TO_DATE of other than a date")
     node.set("safe", None)  # none of these fails
     return "date"
@@ -106,8 +110,10 @@ def _date_format(node: exp.TimeToStr, types: Types) -> str:
 
 
 def _days_between(node: exp.DateDiff, types: Types) -> str:
-    if node.args.get("unit") or {types.of(node.this), types.of(node.expression)} != {"date"}:
+    if node.args.get("unit") or not {types.of(node.this), types.of(node.expression)} <= {"date", "timestamp"}:
         raise Unproven("DATEDIFF of other than dates")
+    for part in ("this", "expression"):
+        node.set(part, cast_of(node.args[part].copy(), "date"))
     return replace_by_cast(node, "int")
 
 
@@ -160,11 +166,15 @@ def moment_arithmetic(node: exp.Add | exp.Sub, given: str) -> str:
     """Type of a date or timestamp plus a literal interval. DuckDB keeps a date only when adding a number of days."""
     interval = node.expression
     unit = interval.text("unit").upper().removesuffix("S")
-    days = ("DAY", "MONTH", "YEAR")
+    days = ("DAY", "WEEK", "MONTH", "YEAR")
     units = {"date": days, "timestamp": (*days, "HOUR", "MINUTE", "SECOND")}.get(given, ())
     if not isinstance(interval.this, exp.Literal) or not interval.this.name.isdigit() or unit not in units:
         raise Unproven(f"this interval beside a {given}")
-    if given == "date" and unit == "DAY":
+    if unit == "WEEK":
+        days_of_weeks = exp.Literal.string(str(7 * int(interval.this.name)))
+        interval = exp.Interval(this=days_of_weeks, unit=exp.Var(this="DAY"))
+        node.set("expression", interval)
+    if given == "date" and unit in ("DAY", "WEEK"):
         node.set("expression", exp.Literal.number(interval.this.name))
     return replace_by_cast(node, "date") if given == "date" else given
 

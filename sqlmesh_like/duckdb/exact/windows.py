@@ -2,8 +2,7 @@
 
 Spark and DuckDB agree on peers (values that are equal as keys, NULL among them), and on the frames of `frames`. They
 differ in the types of results, which are cast. Not proven are sums and means of doubles, which depend on the order in
-which rows are added, and sums of decimals of more than 28 digits, where Spark is NULL once a partial sum has more than
-38.
+which rows are added.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from sqlmesh_like.duckdb.exact.values import (
     Types,
     cast_of,
     decimal_digits,
+    only_where,
     replace_by_cast,
 )
 
@@ -49,7 +49,16 @@ def _window(node: exp.Window, types: Types) -> str:
             return _part_number(node)
         case exp.Avg():
             return replace_average(node, node.this, types)
-        case exp.IgnoreNulls() | exp.Lag() | exp.Lead() | exp.First() | exp.FirstValue() | exp.Last() | exp.LastValue():
+        case (
+            exp.NthValue()
+            | exp.IgnoreNulls()
+            | exp.Lag()
+            | exp.Lead()
+            | exp.First()
+            | exp.FirstValue()
+            | exp.Last()
+            | exp.LastValue()
+        ):
             return _value_of_row(node, types)
         case exp.Expr() if isinstance(node.this, _FRAMED):
             return _aggregate(node, types)
@@ -70,12 +79,24 @@ def _aggregate(node: exp.Window, types: Types) -> str:
     if isinstance(function.this, exp.Distinct):
         raise Unproven("a window of distinct values")
     result = types.of(function)
+    node.set("this", function)
     if isinstance(function, exp.Sum):
         argument = types.of(function.this)
         if argument not in INTEGERS and decimal_digits(argument)[0] + 10 > MOST_DIGITS:
-            raise Unproven(f"a sum of {argument} over a window")
-    node.set("this", function)
+            return _bounded_sum(node, decimal_digits(argument)[1], result)
     return replace_by_cast(node, result)
+
+
+def _bounded_sum(node: exp.Window, scale: int, result: str) -> str:
+    """A sum whose type has no room for any number of rows: Spark is NULL once a sum on the way has 39 digits.
+
+    None has where all sizes of the partition together have no more; otherwise it fails.
+    """
+    sizes = exp.Sum(this=exp.Abs(this=cast_of(node.this.this.copy(), f"decimal({MOST_DIGITS},{scale})")))
+    size = exp.Window(**{**node.copy().args, "this": sizes, "order": None, "spec": None})
+    most = cast_of(exp.Literal.string(f"{10 ** (MOST_DIGITS - scale) - 1}"), f"decimal({MOST_DIGITS},{scale})")
+    node.replace(only_where(exp.LTE(this=size, expression=most), size, cast_of(node.copy(), result), result))
+    return result
 
 
 def _value_of_row(node: exp.Window, types: Types) -> str:
@@ -91,9 +112,18 @@ def _value_of_row(node: exp.Window, types: Types) -> str:
         _shift(function, result, types)
     elif isinstance(function, _CHOICES):
         require_only(function, "this")
+    elif isinstance(function, exp.NthValue):
+        require_only(function, "this", "offset")
+        _require_place(function)
     else:
         raise Unproven(f"the window of {function.key.upper()}")
     return result
+
+
+def _require_place(function: exp.NthValue) -> None:
+    place = function.args.get("offset")
+    if not isinstance(place, exp.Literal) or not place.is_int or not 0 < int(place.name) < 2**31:
+        raise Unproven("NTH_VALUE of other than a number as written")
 
 
 def _shift(function: exp.Lag | exp.Lead, result: str, types: Types) -> None:

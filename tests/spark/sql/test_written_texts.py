@@ -120,11 +120,20 @@ def test_models_run_as_they_are_written_and_follow_their_inputs(lake: Lake) -> N
         "select s, count(*) as n from @t group by cube(id, s)"
         " having grouping(s) = 0 and count(*) > 0 or grouping_id(id, s) = 3",
     )
+    lake.model(
+        "of_dates",
+        "select year(ts) as y, month(ts) as m, year(ts) * 100 + month(ts) as ym, grouping_id() as g, count(*) as n"
+        " from @t group by rollup(year(ts), month(ts))",
+    )
+    lake.model("of_none", "select n, n % 3 as rest from (select explode(sequence(1, 7)) as n)")
+    lake.model("of_first", "select id, s from @t qualify row_number() over (partition by s order by id desc) = 1")
+    lake.model("of_map", "select id, map('a', 1, 'b', 2)[s] as code from @t")
     table.upsert((1, "a", datetime(987, 3, 2, 3), None), (2, "b", datetime(2024, 3, 1, 1, 30), [1, 2]))
     lake.run_well()
     table.upsert((3, "c", datetime(2024, 1, 1), []), delete=[(2, "b", datetime(2024, 3, 1, 1, 30), [1, 2])])
     strategies = lake.run_well()
-    assert strategies["of_rows"] == "row_based"
+    assert strategies["of_rows"] == strategies["of_map"] == "row_based"
+    assert (strategies["of_dates"], strategies["of_none"]) == ("aggregate_merge", "no_op")
     lake.assert_maintained()
     rows = {row[0]: row[1:] for row in lake.rows("of_rows")}
     assert rows[3][0] == datetime(2023, 12, 30, 22) and rows[3][1:3] == (0, "2024") and rows[1][1:3] == (None, "987")
@@ -163,10 +172,16 @@ SPELLINGS = (
     "i is not distinct from j", "i <=> j", "cast(i as long)", "cast(i as dec(5))",
     "cast(i as real)", "cast(i as numeric(10, 2))", "int(s)", "string(i + 1)", "date(ts)", "double(int(s))", "1L + 2S",
     "1.5D", "date '2020-02-29'", "timestamp '2020-02-29 01:02:03'", "ts + interval 3 months", "d - interval 1 day",
-    "current_date()", "substr(s, 1, 2)", "date_diff(d, ts)", "i != j", "i == j", "array_agg(i) over (partition by s)",
+    "current_date()", "sequence(d, current_date)", "substr(s, 1, 2)", "date_diff(d, ts)",
+    "i != j", "i == j", "array_agg(i) over (partition by s)",
     "row_number() over (partition by i order by s desc nulls last, d asc nulls first)", "not (i is null)",
     "struct(i, t.s, 1, 'x', b as C)", "named_struct('i', i, 'In', struct(d, i + 1 as j, named_struct('select', s)))",
     "struct(struct(i, s) as x).x", "i between .06 - 0.01 and (.06)+.5", "array(i, 2)[0] + .5",
+    "sum(i) over (order by j rows unbounded preceding)", "max(i) over (order by ts range interval 2 days preceding)",
+    "sum(i) over (partition by s order by j rows 2 preceding)", "last_value(s, true) over (partition by i order by j)",
+    "any_value(s, true) over (partition by i)", "every(b) over (partition by i)", "some(b) over (partition by i)",
+    "any(c) over (partition by i)", "s like any ('a%', '3')",
+    "(select percentile_cont(0.25) within group (order by i + 1) from t)",
 )  # fmt: skip
 PREDICATES = (
     "b = c in (true, false)", "b = c not in (true)", "b <> c between false and true", "b between c and b = c",
@@ -180,9 +195,16 @@ def test_spellings_of_one_thing_are_one_to_spark(session: SparkSession) -> None:
     session.sql(f"select {columns} from range(2)").createOrReplaceTempView("t")
     for each in SPELLINGS + PREDICATES:
         text = f"select {each} as x from t union distinct select all null from t"
-        tree = sqlglot.parse_one(text, dialect=SPARK)
+        tree = with_known_names(sqlglot.parse_one(text, dialect=SPARK))
         assert is_text_again(text, tree) or each in PREDICATES, each
         assert other_meaning(session.sql(text), session.sql(tree.sql(SPARK))) is None, each
+    brackets = "select a, b from (values (1, 'x'), (2, null)) as v(a, b)"
+    assert is_text_again(
+        brackets, sqlglot.parse_one(brackets.replace("(v", "v").replace(")) as", ") as"), dialect=SPARK)
+    )
+    assert (
+        session.sql(brackets).collect() == session.sql("select * from values (1, 'x'), (2, null) as v(a, b)").collect()
+    )
 
 
 @pytest.mark.release

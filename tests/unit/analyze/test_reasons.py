@@ -31,11 +31,16 @@ REBUILT = {
     "select a, count(*) as n from ods.t group by a having count(*) > (select max(b) from ods.t)"
     " qualify row_number() over (order by n) = 1": ("QRY006", 92, "QUALIFY beside HAVING of a query"),
     "select * replace (a + 1 as a) from ods.t": ("QRY009", 8, "a star with modifiers"),
-    "select * from values (1), ('x') as v(a)": ("QRY008", 8, "a query that reads no table"),
-    "select * from values (1), (2L) as v(a)": ("QRY008", 8, "a query that reads no table"),
+    "select d, count(*) as n from ods.t group by rollup(year(d), d)":
+        ("QRY010", 61, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
+    "select trunc(d, 'MM') as n from ods.t group by rollup(trunc(d, 'YEAR'), trunc(d, 'MM'))":
+        ("QRY010", 73, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
+    "select map('x', a) as n from ods.t":
+        ("FUN001", 8, "MAP('x', `a`) is not known to be a pure function of its row"),
+    "select v.x from values (1), ('a') as v(x) join ods.t on t.s = v.x":
+        ("TYP001", 17, "a column of VALUES has values of different types"),
+    "select * from values ('a'), (1) as v(x)": ("TYP001", 15, "a column of VALUES has values of different types"),
     "select id from range(a)": ("QRY008", 16, "RANGE of other than integers as they are written"),
-    "select id from range(5, 1)": ("QRY008", 8, "a query that reads no table"),
-    "select id from range(3)": ("QRY008", 8, "a query that reads no table"),
     "select a, e, e2 from ods.t lateral view explode(m) v as e, e":
         ("TYP002", 41, "EXPLODE(m) of the type map<string,int>"),
     "select a, stack(2, a, b) as x from ods.t": ("TYP001", 11, "a column of STACK(2, a, b) has no one proven type"),
@@ -183,12 +188,17 @@ FOLLOWED = {
     "select t.a, (select 1) as one from ods.t": "row_based",
     "select a, s, count(*) as n from ods.t group by all": "aggregate_merge",
     "select a, count(*) as n from ods.t group by a with rollup": "aggregate_merge",
+    "select year(d) as y, month(d) as m, count(*) as n from ods.t group by cube(year(d), month(d), trunc(d, 'MM'))":
+        "aggregate_merge",
+    "select map('x', a)[s] as n from ods.t": "row_based",
+    "select id from range(3)": "row_based",
+    "select count(*) as n from values (1), (2) as v(a)": "aggregate_merge",
     "select * from (select a, s, x from ods.t) pivot (sum(x) for (s, a) in (('p', 1)))": "aggregate_merge",
     "select (select max(u.b) from ods.u) as k, count(*) as n from ods.t group by (select max(u.b) from ods.u)":
         "aggregate_merge",
     "select case when a in (select u.a from ods.u) then 1 else 0 end as f, count(*) as n from ods.t group by case"
     " when a in (select u.a from ods.u) then 1 else 0 end": "aggregate_merge",
-    "select v.x from values (1), (2L), ('a') as v(x) join ods.t on t.a = v.x": "row_based",
+    "select v.x from values (1), (2L), (null) as v(x) join ods.t on t.a = v.x": "row_based",
     "select j.k from (ods.t as t join (select a as c, b as e from ods.u) as u on t.a = u.c) as j(a, k, s, f, d, x,"
     " arr, m, st, js, c, e)": "row_based",
     "select a as x, x + 1 as y, y * 2 as z from ods.t": "row_based",

@@ -671,3 +671,263 @@ select distinct i.product_id from order_items i where not exists (select 1 from 
 
 -- texts: domains of mail addresses
 select substring(email, locate('@', email) + 1, 20) as domain, count(*) as n from customers group by substring(email, locate('@', email) + 1, 20);
+-- funnel: conditional window counts
+select id, user_id, kind, count(case when kind = 'view' then 1 end) over (partition by user_id order by at, id) as views,
+  sum(case when kind = 'buy' then value else 0 end) over (partition by user_id order by at, id rows unbounded preceding) as spent from events;
+-- funnel: first buy after the last cart of each user
+with w as (select id, user_id, at, kind, max(case when kind = 'cart' then at end) over (partition by user_id order by at, id rows between unbounded preceding and 1 preceding) as carted from events)
+select user_id, min(at) as bought, min(carted) as carted from w where kind = 'buy' and carted is not null group by user_id;
+-- anti join: by LEFT JOIN and IS NULL
+select c.id, c.name from customers c left join orders o on o.customer_id = c.id where o.id is null;
+-- anti join: by LEFT JOIN and IS NULL of a nullable column
+select c.id, c.name from customers c left join orders o on o.customer_id = c.id where o.status is null;
+-- anti join: null-safe keys
+select b.id from bookings b left anti join subscriptions s on b.account_id <=> s.customer_id;
+-- anti join: NOT IN with IS NOT NULL inside
+select id from customers where id not in (select customer_id from orders where customer_id is not null);
+-- anti join: NOT EXISTS of two tables
+select c.id from customers c where not exists (select 1 from orders o where o.customer_id = c.id) and not exists (select 1 from tickets t where t.customer_id = c.id and t.closed is null);
+-- reconciliation: FULL OUTER of bookings and orders by day with differences
+with a as (select day, sum(amount) as booked, count(*) as n from bookings group by day), b as (select day, sum(amount) as ordered, count(*) as n from orders group by day)
+select coalesce(a.day, b.day) as day, a.booked, b.ordered, coalesce(a.booked, 0) - coalesce(b.ordered, 0) as diff,
+  case when a.day is null then 'order only' when b.day is null then 'booking only' when a.booked = b.ordered then 'match' else 'differs' end as state
+from a full outer join b on a.day = b.day;
+-- reconciliation: FULL OUTER JOIN USING
+select day, a.amount as booked, b.amount as ordered from bookings a full outer join orders b using (day);
+-- reconciliation: symmetric difference by EXCEPT ALL both ways
+(select customer_id, day, amount from orders except all select account_id, day, amount from bookings) union all (select account_id, day, amount from bookings except all select customer_id, day, amount from orders);
+-- reconciliation: three tables by FULL JOIN on a coalesce
+select coalesce(a.day, b.day, c.day) as day, a.n, b.n as m, c.n as k from (select day, count(*) as n from orders group by day) a
+full join (select day, count(*) as n from bookings group by day) b on a.day = b.day
+full join (select starts as day, count(*) as n from subscriptions group by starts) c on coalesce(a.day, b.day) = c.day;
+-- GROUPING SETS with grouping and labels
+select case when grouping(country) = 1 then 'all' else country end as country, case when grouping(channel) = 1 then 'all' else channel end as channel,
+  grouping_id(country, channel) as level, sum(amount) as total, count(distinct customer_id) as customers
+from orders group by grouping sets ((country, channel), (country), ());
+-- CUBE with HAVING on grouping_id
+select country, channel, status, grouping_id() as g, count(*) as n from orders group by cube(country, channel, status);
+-- ROLLUP of dates
+select year(day) as y, month(day) as m, sum(amount) as total from orders group by rollup(year(day), month(day));
+-- ROLLUP over a join with a share of the subtotal
+with r as (select c.country, o.channel, sum(o.amount) as total from orders o join customers c on o.customer_id = c.id group by rollup(c.country, o.channel))
+select country, channel, total, total / sum(total) over (partition by country) as share from r;
+-- GROUPING SETS with average and max_by
+select country, channel, avg(amount) as mean, max_by(id, amount) as best from orders group by grouping sets ((country), (channel), (country, channel));
+-- intervals: due dates by months
+select id, starts + interval 1 month as due, ends - interval 2 weeks as warn, add_months(starts, 12) as year_on, datediff(ends, starts) as days from subscriptions;
+-- intervals: hours between timestamps
+select id, (unix_timestamp(closed) - unix_timestamp(opened)) / 3600 as hours, closed - opened as took from tickets;
+-- intervals: SLA deadline by priority
+select id, case when priority = 'high' then opened + interval 4 hours else opened + interval 1 day end as due,
+  closed > case when priority = 'high' then opened + interval 4 hours else opened + interval 1 day end as late from tickets;
+-- intervals: timestampdiff
+select id, timestampdiff(HOUR, opened, closed) as hours, timestampdiff(DAY, opened, closed) as days from tickets;
+-- intervals: date_diff with a unit
+select id, datediff(DAY, opened, closed) as days from tickets;
+-- CASE with a semi join
+select o.id, case when o.customer_id in (select customer_id from tickets where priority = 'high') then 'watch' when exists (select 1 from subscriptions s where s.customer_id = o.customer_id and s.plan = 'pro') then 'pro' else 'other' end as class from orders o;
+-- CASE with a semi join, aggregated
+select o.country, sum(case when o.customer_id in (select customer_id from subscriptions) then o.amount else 0 end) as subscribed, sum(o.amount) as total from orders o group by o.country;
+-- nested aggregates over windows: share of group totals
+select country, channel, sum(amount) as total, sum(sum(amount)) over (partition by country) as of_country, round(100.0 * sum(amount) / sum(sum(amount)) over (), 2) as pct from orders group by country, channel;
+-- nested aggregates over windows: running total of monthly counts
+select trunc(day, 'MM') as month, count(*) as n, sum(count(*)) over (order by trunc(day, 'MM')) as running, avg(count(*)) over (order by trunc(day, 'MM') rows between 2 preceding and current row) as mean3 from orders group by trunc(day, 'MM');
+-- nested aggregates over windows: rank of distinct counts
+select country, count(distinct customer_id) as n, dense_rank() over (order by count(distinct customer_id) desc) as place from orders group by country;
+-- nested aggregates over windows: lag of sums and growth
+select country, day, sum(amount) as total, sum(amount) - lag(sum(amount)) over (partition by country order by day) as growth from orders group by country, day;
+-- top-n with ties: products by quantity
+with s as (select product_id, sum(quantity) as q from order_items group by product_id), r as (select product_id, q, rank() over (order by q desc) as place from s)
+select p.name, r.q, r.place from r left join products p on p.id = r.product_id where r.place <= 3;
+-- top-n with ties: by a correlated count
+select e.id, e.name, e.salary from employees e where (select count(distinct f.salary) from employees f where f.dept = e.dept and f.salary > e.salary) < 2;
+-- top-n: LIMIT per whole with a join
+select c.name, sum(o.amount) as total from orders o join customers c on c.id = o.customer_id group by c.name order by total desc nulls last, c.name limit 3;
+-- distinct counts over rolling windows by a range self join
+select d.day, count(distinct o.customer_id) as active7 from calendar d left join orders o on o.day between date_sub(d.day, 6) and d.day group by d.day;
+-- distinct counts over rolling windows by dense_rank
+select id, day, country, dense_rank() over (partition by country order by customer_id) + dense_rank() over (partition by country order by customer_id desc) - 1 as n from orders;
+-- distinct so far: first occurrences summed
+with f as (select id, day, country, customer_id, row_number() over (partition by country, customer_id order by day, id) as nr from orders)
+select id, country, day, sum(case when nr = 1 then 1 else 0 end) over (partition by country order by day, id) as distinct_so_far from f;
+-- forward fill: LAST_VALUE IGNORE NULLS
+select id, product_id, valid_from, last_value(price) ignore nulls over (partition by product_id order by valid_from, id) as filled from prices;
+-- forward fill: last_value with true as argument
+select id, product_id, last_value(price, true) over (partition by product_id order by valid_from, id rows between unbounded preceding and current row) as filled from prices;
+-- backward fill: FIRST_VALUE IGNORE NULLS of what follows
+select id, product_id, first_value(price) ignore nulls over (partition by product_id order by valid_from, id rows between current row and unbounded following) as filled from prices;
+-- forward fill: LAG IGNORE NULLS
+select id, product_id, lag(price) ignore nulls over (partition by product_id order by valid_from, id) as before from prices;
+-- forward fill: by groups of a running count
+with g as (select id, product_id, valid_from, price, count(price) over (partition by product_id order by valid_from, id) as grp from prices)
+select id, product_id, valid_from, max(price) over (partition by product_id, grp) as filled from g;
+-- arrays: built from columns
+select id, array(status, channel, country) as a, size(array(status, channel)) as n, array_contains(array(status, channel), 'web') as is_web from orders;
+-- arrays: array_distinct, array_union, array_except
+select id, array_distinct(tags) as d, array_union(tags, array('new')) as u, array_except(tags, array('sale')) as e, array_intersect(tags, array('new', 'x1')) as i from products;
+-- arrays: element_at, slice, reverse, array_max
+select id, element_at(tags, 1) as first, slice(tags, 1, 2) as two, reverse(tags) as r, array_max(tags) as most, array_position(tags, 'sale') as p from products;
+-- arrays: collected structs sorted
+select order_id, sort_array(collect_list(struct(product_id, quantity))) as lines from order_items group by order_id;
+-- arrays: collected structs in an order, as texts
+select order_id, concat_ws(', ', transform(sort_array(collect_list(struct(product_id, id, quantity))), x -> concat(cast(x.product_id as string), 'x', cast(x.quantity as string)))) as lines from order_items group by order_id;
+-- arrays: exists and forall
+select id, exists(tags, t -> t = 'new') as has_new, forall(tags, t -> length(t) > 2) as is_long, filter(tags, t -> t <> 'sale') as others from products;
+-- arrays: zipped
+select id, arrays_zip(tags, transform(tags, t -> length(t))) as z from products;
+-- arrays: flattened collected tags
+select category, size(flatten(collect_list(tags))) as n from products group by category;
+-- arrays: sequence exploded with a join
+select s.id, d.day from subscriptions s lateral view explode(sequence(s.starts, date_add(s.starts, 2))) d as day;
+-- maps: from columns
+select id, map('status', status, 'channel', channel) as m from orders;
+-- maps: exploded
+select id, k, v from orders lateral view explode(map('status', status, 'channel', channel)) m as k, v;
+-- structs: named, compared and grouped
+select s.country as country, s.channel as channel, count(*) as n from (select named_struct('country', country, 'channel', channel) as s from orders) x group by s.country, s.channel;
+-- structs: max of a struct
+select customer_id, max(struct(day, id, amount)).amount as last_amount from orders group by customer_id;
+-- texts: sorted list joined by array_join
+select customer_id, array_join(array_sort(collect_list(status)), '|') as statuses, array_join(sort_array(collect_set(channel), false), ',') as channels from orders group by customer_id;
+-- JSON: json_tuple
+select id, t.price, t.item from events lateral view json_tuple(props, 'price', 'item') t as price, item;
+-- JSON: grouped by a path
+select get_json_object(props, '$.item.id') as item, count(*) as n, sum(cast(get_json_object(props, '$.price') as decimal(10,2))) as total from events group by get_json_object(props, '$.item.id');
+-- as-of: self join by a maximum earlier row
+select a.id, b.id as before from bookings a left join bookings b on b.account_id = a.account_id and b.day = (select max(c.day) from bookings c where c.account_id = a.account_id and c.day < a.day);
+-- as-of: latest rate by ROW_NUMBER in a CTE
+with r as (select o.id, o.amount, x.rate, row_number() over (partition by o.id order by x.day desc, x.rate) as nr from orders o left join rates x on x.currency = o.currency and x.day <= o.day)
+select id, amount, rate, round(amount * rate, 2) as converted from r where nr = 1;
+-- as-of: the previous order's status by a self join on row numbers
+with n as (select id, customer_id, status, row_number() over (partition by customer_id order by ordered_at, id) as nr from orders)
+select a.id, a.status, b.status as before from n a left join n b on a.customer_id = b.customer_id and a.nr = b.nr + 1;
+-- date spine: SELECT explode without FROM, cross joined with accounts
+with days as (select explode(sequence(date'2023-12-30', date'2024-01-05', interval 1 day)) as day), accounts as (select distinct account_id from bookings)
+select a.account_id, d.day, coalesce(sum(b.amount), 0) as balance from accounts a cross join days d left join bookings b on b.account_id = a.account_id and b.day <= d.day group by a.account_id, d.day;
+-- date spine: from min to max of the data
+with r as (select min(day) as lo, max(day) as hi from orders), d as (select explode(sequence(lo, hi)) as day from r)
+select d.day, count(o.id) as n from d left join orders o on o.day = d.day group by d.day;
+-- date spine: hours of a day
+select h.hour, count(t.id) as n from (select explode(sequence(0, 23)) as hour) h left join tickets t on hour(t.opened) = h.hour group by h.hour;
+-- QUALIFY: newest row of a key
+select * from prices qualify row_number() over (partition by product_id order by valid_from desc, id desc) = 1;
+-- QUALIFY: rows above the average of their group
+select id, country, amount from orders qualify amount > avg(amount) over (partition by country);
+-- QUALIFY: with an alias of a window and WHERE
+select id, customer_id, lag(status) over (partition by customer_id order by ordered_at, id) as before, status from orders where amount > 0 qualify before <> status;
+-- QUALIFY: duplicates
+select id, email from customers qualify count(*) over (partition by email) > 1;
+-- PIVOT: averages by status
+select * from (select country, status, amount from orders) pivot (avg(amount) for status in ('paid', 'open'));
+-- PIVOT: of two columns
+select * from (select day, country, channel, amount from orders) pivot (sum(amount) for (country, channel) in (('de', 'web') as de_web, ('fr', 'shop') as fr_shop));
+-- PIVOT: max_by of attributes
+select * from (select customer_id, channel, status from orders) pivot (max(status) as s, min(status) as t for channel in ('web' as web, 'shop' as shop));
+-- lateral aliases: net, tax and gross
+select id, amount - coalesce(discount, 0) as net, net * 0.19 as tax, net + tax as gross, case when gross > 100 then 'big' else 'small' end as class from orders;
+-- lateral aliases: over aggregates
+select country, sum(amount) as total, count(*) as n, total / n as mean from orders group by country;
+-- deep CTE chain: orders to customers to cohorts
+with o as (select customer_id, day, amount from orders where status <> 'open'), f as (select customer_id, min(day) as first from o group by customer_id),
+m as (select o.customer_id, trunc(f.first, 'MM') as cohort, cast(months_between(trunc(o.day, 'MM'), trunc(f.first, 'MM')) as int) as age, o.amount from o join f on f.customer_id = o.customer_id),
+s as (select cohort, age, sum(amount) as revenue, count(distinct customer_id) as customers from m group by cohort, age),
+z as (select cohort, max(case when age = 0 then customers end) as size from s group by cohort)
+select s.cohort, s.age, s.revenue, s.customers, z.size, s.customers / z.size as retention, sum(s.revenue) over (partition by s.cohort order by s.age) as ltv from s join z on z.cohort = s.cohort;
+-- deep CTE chain: a CTE read three times
+with b as (select customer_id, count(*) as n, sum(amount) as total from orders group by customer_id), t as (select avg(total) as mean from b), k as (select max(n) as most from b)
+select b.customer_id, b.n, b.total, b.total > t.mean as above, b.n = k.most as best from b cross join t cross join k;
+-- sets: INTERSECT of customers of three kinds
+select customer_id from orders intersect select customer_id from tickets intersect select customer_id from subscriptions;
+-- sets: INTERSECT ALL
+select customer_id, channel from orders intersect all select customer_id, channel from touches;
+-- sets: MINUS
+select customer_id from orders minus select customer_id from tickets;
+-- sets: UNION then EXCEPT in brackets
+(select customer_id from orders union select customer_id from tickets) except select customer_id from subscriptions;
+-- sets: UNION ALL by name
+select id, country, 'o' as src from orders union all select id, country, 'c' from customers;
+-- bank: interest by tiers
+select account_id, sum(amount) as balance, case when sum(amount) < 100 then round(sum(amount) * 0.01, 2) when sum(amount) < 200 then round(1 + (sum(amount) - 100) * 0.02, 2) else round(3 + (sum(amount) - 200) * 0.03, 2) end as interest from bookings group by account_id;
+-- bank: overdrawn days per account
+with d as (select account_id, day, sum(amount) as moved from bookings group by account_id, day), r as (select account_id, day, sum(moved) over (partition by account_id order by day) as balance, lead(day) over (partition by account_id order by day) as next from d)
+select account_id, sum(datediff(coalesce(next, date'2025-01-01'), day)) as days from r where balance < 100 group by account_id;
+-- bank: duplicates within three days
+select a.id, b.id as twin from bookings a join bookings b on a.account_id = b.account_id and a.amount = b.amount and a.id < b.id and datediff(b.day, a.day) between 0 and 3;
+-- logistics: transit percentiles by route
+select country, percentile(datediff(day, to_date(ordered_at)), 0.5) as p50, percentile(datediff(day, to_date(ordered_at)), array(0.9, 0.95)) as p from orders group by country;
+-- logistics: percentile_disc and percentile_cont
+select country, percentile_cont(0.5) within group (order by amount) as c, percentile_disc(0.5) within group (order by amount) as d from orders group by country;
+-- logistics: open tickets per day of the calendar
+select c.day, count(t.id) as open from calendar c left join tickets t on to_date(t.opened) <= c.day and (t.closed is null or to_date(t.closed) > c.day) group by c.day;
+-- logistics: utilization by width_bucket
+select width_bucket(amount, 0, 200, 4) as bucket, count(*) as n, min(amount) as lo, max(amount) as hi from orders group by width_bucket(amount, 0, 200, 4);
+-- SaaS: MRR by month with churn
+with m as (select explode(sequence(date'2023-12-01', date'2024-03-01', interval 1 month)) as month)
+select m.month, sum(s.fee) as mrr, count(distinct s.customer_id) as customers, count(case when trunc(s.ends, 'MM') = m.month then 1 end) as churned from m left join subscriptions s on s.starts <= last_day(m.month) and (s.ends is null or s.ends >= m.month) group by m.month;
+-- SaaS: upgrades and downgrades
+select customer_id, starts, plan, lag(plan) over w as before, case when lag(plan) over w is null then 'new' when fee > lag(fee) over w then 'up' when fee < lag(fee) over w then 'down' else 'same' end as move from subscriptions window w as (partition by customer_id order by starts, id);
+-- SaaS: trial conversion within 14 days
+select date_trunc('month', c.signed_up) as month, count(*) as trials, count(s.first) as paid, round(count(s.first) * 100 / count(*), 1) as pct from customers c left join (select customer_id, min(starts) as first from subscriptions group by customer_id) s on s.customer_id = c.id and s.first between c.signed_up and c.signed_up + interval 14 days group by 1;
+-- SaaS: DAU over MAU
+with d as (select to_date(at) as day, count(distinct user_id) as dau from events group by to_date(at)), m as (select trunc(at, 'MM') as month, count(distinct user_id) as mau from events group by trunc(at, 'MM'))
+select d.day, d.dau, m.mau, d.dau / m.mau as stickiness from d join m on trunc(d.day, 'MM') = m.month;
+-- correlation and covariance by group
+select country, corr(amount, discount) as c, covar_samp(amount, discount) as cov, regr_slope(amount, discount) as slope from orders group by country;
+-- texts: initcap, lpad, split_part, regexp_replace
+select id, initcap(name) as n, lpad(cast(id as string), 5, '0') as code, split_part(email, '@', 2) as domain, regexp_replace(email, '[aeiou]', '*') as masked, left(name, 1) as l, reverse(name) as r from customers;
+-- texts: split and count words
+select word, count(*) as n from products lateral view explode(split(lower(name), ' ')) w as word group by word;
+-- texts: substring_index and translate
+select id, substring_index(email, '@', 1) as who, translate(email, '@', '_') as t, instr(email, '@') as p, repeat(name, 2) as rr from customers;
+-- numbers: pmod, bround, greatest, sign
+select id, pmod(id, 3) as p, bround(amount, 1) as b, greatest(amount, discount) as g, sign(amount) as s, ceil(amount) as c, floor(discount) as f, amount % 2 as m, id div 2 as h from orders;
+-- numbers: try_divide and nullif
+select country, try_divide(sum(amount), count(discount)) as per, sum(amount) / nullif(count(discount), 0) as same from orders group by country;
+-- dates: parts and formats
+select id, dayofweek(day) as w, weekofyear(day) as wk, quarter(day) as q, date_format(day, 'yyyy-MM') as m, last_day(day) as e, next_day(day, 'MON') as mon, date_part('YEAR', day) as y, extract(month from day) as mm, weekday(day) as wd from orders;
+-- dates: to_date with a format and from_unixtime
+select id, to_date(cast(day as string), 'yyyy-MM-dd') as d, from_unixtime(unix_timestamp(ordered_at)) as f, date_trunc('hour', ordered_at) as h, to_timestamp(cast(day as string)) as t, make_date(2024, month(day), 1) as mk from orders;
+-- window frames: following rows, and exclusive ends
+select id, sum(amount) over (partition by country order by day, id rows between 1 following and 3 following) as next3, max(amount) over (partition by country order by day, id rows between 3 preceding and 1 preceding) as before3 from orders;
+-- window frames: nth_value and ratio to first
+select id, nth_value(amount, 2) over (partition by country order by day, id rows between unbounded preceding and unbounded following) as second, amount / first_value(amount) over (partition by country order by day, id) as ratio from orders;
+-- window frames: median over a partition
+select id, median(amount) over (partition by country) as m, percent_rank() over (partition by country order by amount) as pr, cume_dist() over (partition by country order by amount) as cd from orders;
+-- window frames: count distinct emulated by max of dense_rank
+select id, country, max(dr) over (partition by country) as customers from (select id, country, dense_rank() over (partition by country order by customer_id) as dr from orders) x;
+-- window frames: collect_list over the last three
+select id, collect_list(status) over (partition by customer_id order by ordered_at, id rows between 2 preceding and current row) as last3 from orders;
+-- subquery: IN of a group with HAVING
+select * from orders where customer_id in (select customer_id from orders group by customer_id having count(*) > 1 and sum(amount) > 2);
+-- subquery: scalar beside a correlated count
+select c.id, c.name, (select count(*) from orders o where o.customer_id = c.id) as n, (select max(day) from orders) as last, (select sum(amount) from orders o where o.customer_id = c.id and o.status = 'paid') as paid from customers c;
+-- subquery: in FROM with an outer join to an aggregate of an outer join
+select c.country, sum(x.n) as n from customers c left join (select o.customer_id, count(i.id) as n from orders o left join order_items i on i.order_id = o.id group by o.customer_id) x on x.customer_id = c.id group by c.country;
+-- recursive hierarchy
+with recursive h as (select id, manager_id, 0 as depth from employees where manager_id is null union all select e.id, e.manager_id, h.depth + 1 from employees e join h on e.manager_id = h.id) select * from h;
+-- VALUES mapping joined
+select o.id, v.label from orders o left join (values ('paid', 'closed'), ('open', 'pending')) as v(status, label) on v.status = o.status;
+-- bool aggregates and count_if
+select customer_id, bool_or(status = 'vip') as is_vip, every(amount > 1) as all_big, count_if(discount is null) as none, some(channel = 'web') as web from orders group by customer_id;
+-- any_value, first and last of groups
+select customer_id, any_value(country) as country, first(status) as f, last(status, true) as l from orders group by customer_id;
+-- bits and hashes
+select id, md5(email) as m, sha2(email, 256) as s, hash(id) as h, xxhash64(id) as x, crc32(email) as c from customers;
+-- CASE with a simple form of NULLs
+select id, case status when 'paid' then 1 when null then 2 else 0 end as c, decode(status, 'paid', 1, 'open', 2, 0) as d, nvl2(discount, 'y', 'n') as e, if(amount > 2, 'a', 'b') as f, ifnull(channel, '-') as g from orders;
+-- LIKE, RLIKE, BETWEEN, IN lists and <=>
+select id from customers where (email like '%@x' or name rlike '^[a-b]' or id between 1 and 3 or country in ('de', 'fr')) and not (referrer_id <=> id);
+-- ROLLUP of dates
+select year(day) as y, month(day) as m, sum(amount) as total from orders group by rollup(year(day), month(day));
+-- CUBE of dates
+select year(day) as y, quarter(day) as q, trunc(day, 'MM') as mm, count(*) as n, year(day) * 100 + quarter(day) as yq, grouping_id() as g from orders group by cube(year(day), quarter(day), trunc(day, 'MM'));
+-- ROLLUP with positions
+select year(day) as y, month(day) as m, country, sum(amount) as total from orders group by rollup(1, 2, 3);
+-- ROLLUP with HAVING
+select year(day) as y, month(day) as m, sum(amount) as total from orders group by rollup(year(day), month(day)) having sum(amount) > 5 and grouping(month(day)) = 0;
+-- maps: a value by key
+select id, map('web', 1, 'shop', 2)[channel] as code from orders;
+-- maps: a value by key, element_at
+select id, element_at(map('web', 1, 'shop', 2), channel) as code, count(*) over (partition by element_at(map('web', 1, 'shop', 2), channel)) as n from orders;
+-- maps: grouped by a value
+select map('de', 'EU', 'us', 'NA')[country] as region, sum(amount) as s from orders group by map('de', 'EU', 'us', 'NA')[country];
