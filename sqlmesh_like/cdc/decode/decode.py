@@ -42,6 +42,7 @@ from sqlmesh_like.cdc.schema.creation_contract import has_ascii_names, key_spell
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.schema.schema_evolution import EvolvedSchema, evolve_schema
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
@@ -142,7 +143,26 @@ def decode(
         *(share.bytes, events is None),
     )
     decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    if place.source.ingest.database is not None:
+        _require_rows(decoded)
     return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
+
+
+def _require_rows(decoded: Decoded) -> None:
+    """Raise IngestError where a table is read again and none of its rows can be: it would be left without any.
+
+    A single row becomes a dead letter, as of every event; all of them do where the source has changed a type that is
+    declared otherwise here.
+    """
+    counts = decoded.counts
+    if not decoded.truncates or counts.good or not counts.bad:
+        return
+    first = decoded.events.where("reason is not null").selectExpr("reason").first()
+    why = first[0] if first is not None else ""
+    raise IngestError(
+        f"{decoded.layout.table.table} is read again, and none of {counts.bad} rows can be: {why}",
+        hint="its rows stay as they are; correct the type under `columns:`, then run `sml ingest` again",
+    )
 
 
 def _without_deletes(decoded: Decoded) -> Decoded:

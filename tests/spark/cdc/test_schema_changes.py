@@ -410,6 +410,36 @@ def test_values_that_statements_of_postgresql_change_are_read_again(
     assert lake.rows("generated", "id", "g") == [(1, 2), (2, 4), (4, 8), (9, 18)]
 
 
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_a_table_none_of_whose_rows_fit_its_declared_types_any_more_keeps_its_rows(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    pg.run(
+        "create table typed_here (id int primary key, v int)",
+        "insert into typed_here values (1, 10), (2, 20)",
+        "create table beside (id int primary key, v int)",
+        "insert into beside values (1, 1)",
+    )
+    lake = lake_of_postgres(pg, tmp_path, spark, "beside")
+    lake.tables += (table("typed_here", database="postgres", columns={"id": "int", "v": "int"}),)
+    assert not lake.run().failed
+    pg.run(
+        "alter table typed_here alter v type bigint using v + 5000000000",
+        "insert into typed_here values (3, 30000000000)",
+        "insert into beside values (2, 2)",
+    )
+    (failed,) = (each for each in lake.run().tables if each.error)
+    assert str(failed.table) == "ods.typed_here"
+    assert "is read again, and none of" in str(failed.error)
+    assert lake.rows("typed_here", "id", "v") == [(1, 10), (2, 20)], "its rows stay as they were"
+    assert lake.rows("beside", "id", "v") == [(1, 1), (2, 2)], "the others go on"
+    lake.tables = (lake.tables[0], table("typed_here", database="postgres", columns={"id": "int", "v": "bigint"}))
+    assert not lake.run().failed
+    require_same_rows(lake, "typed_here")
+    require_same_rows(lake, "beside")
+
+
 def lake_of_postgres(pg: postgres.Server, root: Path, spark: SparkSession | None, *names: str) -> Lake:
     settings = DatabaseSettings("postgresql", "127.0.0.1", pg.port, pg.user, "postgres")
     tables = tuple(table(name, database="postgres") for name in names)
