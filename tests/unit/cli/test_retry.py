@@ -141,7 +141,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "profiles.yml": "lake: {target: t, outputs: {t: {type: duckdb, schema: dws}}}\n",
         "models/one.sql": "select 1 as id",
         "models/one.yml": BAD_TEST,
-        "models/broken.sql": "select cast('x' as int) as id",
+        "models/broken.sql": "select cast('1-2' as int) as id",
     }
     enter_project(tmp_path / "tested", monkeypatch, files)
     return tmp_path / "tested"
