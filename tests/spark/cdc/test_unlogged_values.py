@@ -24,7 +24,7 @@ def _stored(spark: SparkSession, lake: Lake) -> set[tuple[int, int, int, str]]:
     return {as_tuple(row) for row in shown if not row.get("_sml_deleted")}
 
 
-@pytest.mark.parametrize(("number", "form"), enumerate(sorted(FORMATS)))
+@pytest.mark.parametrize(("number", "form"), [*enumerate(sorted(FORMATS))])
 def test_each_row_is_one_that_the_source_had(spark: SparkSession, tmp_path: Path, number: int, form: str) -> None:
     how, dice = FORMATS[form], random.Random(f"{form} {number}")
     deletes = ("hard", "retention")[number % 2]
