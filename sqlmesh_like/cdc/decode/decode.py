@@ -95,13 +95,19 @@ class Decoded:
 
 
 def decode(
-    place: SourcePaths, share: Share, events: Frame | None, letter_rows: Frame | None = None, *, in_order: bool
+    place: SourcePaths,
+    share: Share,
+    events: Frame | None,
+    letter_rows: Frame | None = None,
+    *,
+    in_order: bool,
+    again: bool = False,
 ) -> Decoded:
     """Read a table's events as rows of its next layout. Raises IngestError for a change of columns it cannot make.
 
     `events`: None where the rows are in files with types of their own. `letter_rows`: the table's dead letters; None
-    where it has none, or where they are the events. `in_order`: the whole log has one order; otherwise only events of
-    one partition are ordered.
+    where it has none, or where they are the events (`again`). `in_order`: the whole log has one order; otherwise only
+    events of one partition are ordered.
     """
     assert share.table.ingest is not None and place.source.ingest is not None
     uri = place.table_uri(share.table)
@@ -142,7 +148,7 @@ def decode(
         *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
         *(share.bytes, events is None),
     )
-    decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows)
+    decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows, again=again)
     if place.source.ingest.database is not None:
         _require_rows(decoded)
     return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
@@ -174,7 +180,7 @@ def _without_deletes(decoded: Decoded) -> Decoded:
 
 
 def _complete_events(
-    decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: Frame | None
+    decoded: Decoded, shapes: Sequence[EventShape], uri: str | None, letter_rows: Frame | None, *, again: bool
 ) -> Decoded:
     """Complete the events: read `unsure` ones again, fill values that were left out, find rows of unsure placement.
 
@@ -185,7 +191,7 @@ def _complete_events(
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
     if decoded.counts.partial:
         table = None if uri is None else stored_table(decoded.events, uri)
-        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows))
+        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows, again=again))
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))

@@ -36,9 +36,12 @@ _WHY = "_sml_why"
 
 
 def with_unchanged_values(
-    events: Frame, layout: OdsLayout, stored: Frame | None, letter_rows: Frame | None = None
+    events: Frame, layout: OdsLayout, stored: Frame | None, letter_rows: Frame | None = None, *, again: bool = False
 ) -> Frame:
     """Fill the `missing` columns of events (grain: event); an event with a value that is unknown gets a `reason`.
+
+    `again`: the events are dead letters, and the table may have what came later: a row that was inserted then without
+    all of its values has them from an update that brought all, and that is the one that stays.
 
     `stored`: the table, None before its first commit; its keys are read, so call this only for batches that need it.
     `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed. All
@@ -54,11 +57,11 @@ def with_unchanged_values(
     if isinstance(keyed, RowFrame):
         if letter_rows is not None:
             raise NotProvenError("events leave values out, and events of their table are dead letters")
-        joined, others = _joined_here(keyed, columns, layout, cast("RowFrame | None", stored))
+        joined, others = _joined_here(keyed, columns, layout, cast("RowFrame | None", stored), again=again)
     else:
         dead_letters = None if letter_rows is None else in_spark(letter_rows)
         rows = None if stored is None else in_spark(stored)
-        joined, others = _join_known_values(keyed, columns, layout, rows, dead_letters)
+        joined, others = _join_known_values(keyed, columns, layout, rows, dead_letters, again=again)
     return union_frames([joined.selectExpr(*_filled_columns(events, layout, columns)), others.select(*events.columns)])
 
 
@@ -68,12 +71,14 @@ def _join_known_values(
     layout: OdsLayout,
     stored: DataFrame | None,
     letter_rows: DataFrame | None,
+    *,
+    again: bool,
 ) -> tuple[DataFrame, DataFrame]:
     """Events of keys with values to fill, with the latest known values (`v0` …) and `is_stored`; and the others."""
     wanted = keyed.where("size(missing) > 0 and reason is null").select("fill_key").distinct()
     own = keyed.join(wanted, "fill_key", "left_semi")
     others = keyed.join(wanted, "fill_key", "left_anti")
-    known = in_spark(frame_query(_event_values_sql(columns, layout), events=own))
+    known = in_spark(frame_query(_event_values_sql(columns, layout, again=again), events=own))
     if stored is not None:
         standing = in_spark(_stored_values(layout, columns, _with_letters(stored, letter_rows)))
         known = known.unionByName(standing.join(wanted, "fill_key", "left_semi"))
@@ -86,7 +91,7 @@ def _join_known_values(
 
 
 def _joined_here(
-    keyed: RowFrame, columns: Sequence[str], layout: OdsLayout, stored: RowFrame | None
+    keyed: RowFrame, columns: Sequence[str], layout: OdsLayout, stored: RowFrame | None, *, again: bool
 ) -> tuple[RowFrame, RowFrame]:
     """`_join_known_values` over rows of this process. Raises NotProvenError for two versions of a key at one place."""
     key, position = keyed.columns.index("fill_key"), keyed.columns.index("position")
@@ -94,7 +99,7 @@ def _joined_here(
     wanted = {row[key] for row in unfilled} - {None}
     own = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] in wanted])
     others = RowFrame(keyed.columns, [row for row in keyed.rows if row[key] not in wanted])
-    known = frame_query(_event_values_sql(columns, layout), events=own)
+    known = frame_query(_event_values_sql(columns, layout, again=again), events=own)
     if stored is not None:
         known = union_frames([known, _stored_values(layout, columns, stored.selectExpr("*", f"{_KNOWN} as {_WHY}"))])
     versions: dict[Value, list[tuple[Value, bool, Value, Sequence[Value]]]] = {}
@@ -115,22 +120,25 @@ def _joined_here(
     return RowFrame(names, [[*row, *latest[row[key], row[position]]] for row in own.rows]), others
 
 
-def _event_values_sql(columns: Sequence[str], layout: OdsLayout) -> str:
+def _event_values_sql(columns: Sequence[str], layout: OdsLayout, *, again: bool) -> str:
     """SQL of each event with the values that it contains, wrapped in structs so that a NULL counts as a value."""
     types = {column.name: column.type or "string" for column in layout.columns}
-    values = ", ".join(f"{_value(name, types[name], layout)} as v{index}" for index, name in enumerate(columns))
+    values = ", ".join(
+        f"{_value(name, types[name], layout, again=again)} as v{index}" for index, name in enumerate(columns)
+    )
     return f"select fill_key, position, true as is_event, fill_rank, {values} from {{events}}"
 
 
-def _value(name: str, kind: str, layout: OdsLayout) -> str:
+def _value(name: str, kind: str, layout: OdsLayout, *, again: bool) -> str:
     """Spark SQL of an event's value as a struct, NULL where it has none. `why` the value is not known, or NULL."""
     after, before = (f"struct({image}.{quoted_name(name)} as v, {_KNOWN} as why)" for image in ("row", "before"))
     lost, gone = (f"struct(cast(null as {kind}) as v, {sql_literal(why)} as why)" for why in (_LOST, _GONE))
     brings = f"kind = 'upsert' and not array_contains(missing, {sql_literal(name)})"
     known_value = f"when {brings} then {after} when before.{quoted_name(name)} is not null then {before}"
     # With retention the row that an earlier delete left behind is still there.
-    is_first = "op <> 'u'" if layout.ingest.deletes == "retention" else "op in ('c', 'r')"
-    comes = f"when {is_first} or {is_rekeyed(layout)} then {gone}"
+    is_retained = layout.ingest.deletes == "retention"
+    is_first = "op <> 'u'" if is_retained else "op in ('c', 'r')"
+    comes = f"when {is_first} or {is_rekeyed(layout)} then {gone}" if is_retained or not again else ""
     return f"case when reason is not null then {lost} when kind = 'delete' then {gone} {known_value} {comes} end"
 
 

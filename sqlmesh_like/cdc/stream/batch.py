@@ -192,11 +192,12 @@ def decode_all(
     letter_rows: Frame | None = None,
     *,
     in_order: bool,
+    again: bool = False,
 ) -> tuple[list[Decoded], list[TableReport]]:
     """Decode the batch for each table. Returns these, and reports of the tables that could not be decoded.
 
-    `letter_rows`: stored dead letters, None where there are none or the events are these letters. `in_order`: the whole
-    log has one order; otherwise only events of one partition are ordered.
+    `letter_rows`: stored dead letters, None where there are none or the events are these letters (`again`). `in_order`:
+    the whole log has one order; otherwise only events of one partition are ordered.
     """
     keyed = None if letter_rows is None else letter_rows.where("row_key is not null")
     waiting = set() if keyed is None else {row[0] for row in keyed.select("table_name").distinct().collect()}
@@ -204,7 +205,8 @@ def decode_all(
     def one(name: str) -> Decoded:
         share = routing.shares[name]
         own = keyed.where(f"table_name = {sql_literal(name)}") if keyed is not None and name in waiting else None
-        return decode(place, share, None if events is None else events_for(events, share), own, in_order=in_order)
+        own_events = None if events is None else events_for(events, share)
+        return decode(place, share, own_events, own, in_order=in_order, again=again)
 
     return side_by_side(place, list(routing.shares), one, lambda name: routing.shares[name].table)
 

@@ -66,7 +66,7 @@ def _ingest_letters(context: IngestContext, letter_rows: DataFrame) -> IngestRep
         behind = tables_behind(place)
         routing = route_events(place, events, context.registry)
         routing = replace(routing, shares={name: share for name, share in routing.shares.items() if name not in behind})
-        decoded, unfit = decode_all(place, events, routing, in_order=in_order)
+        decoded, unfit = decode_all(place, events, routing, in_order=in_order, again=True)
         try:
             decoded = [_in_time(context, each, in_order=in_order) for each in decoded]
             again = partial(commit_again, place, in_order=in_order)
