@@ -9,9 +9,9 @@ names such a call until its time has passed, because the locks of its tables are
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import random
 from time import sleep, time
@@ -62,6 +62,17 @@ class Entry:
         return replace(self.holder, is_ending=self.was_killed)
 
 
+@dataclass(frozen=True)
+class _Record:
+    """The file's content. `changes`: how many it has had; `ended`: those that a call has seen to have ended, until when
+    their locks have time left. A version that does not know of them has written none.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    changes: int = 0
+    ended: Mapping[str, int] = field(default_factory=dict)
+
+
 class StoreRegistry:
     """The holders of one lake."""
 
@@ -75,12 +86,12 @@ class StoreRegistry:
 
     def entries(self) -> tuple[Entry, ...]:
         """The records that count, in the order in which they were made."""
-        return self._valid_entries(self._file.read())
+        return self._valid_entries(_parse_record(self._file.read(), self._warehouse))
 
     def idle_changes(self) -> int | None:
         """How many changes the record has had; None where it names a call, even one that no longer counts."""
-        seen = self._file.read()
-        return None if seen is not None and _parse_entries(seen.content, self._warehouse) else _changes(seen)
+        record = _parse_record(self._file.read(), self._warehouse)
+        return None if record.entries else record.changes
 
     def take(self, owner: str, holder: Holder) -> Conflict | None:
         """Take all locks of a holder, or none: then return what excludes them."""
@@ -133,33 +144,32 @@ class StoreRegistry:
         """
         for attempt in range(_ATTEMPTS):
             seen = self._file.read()
-            entries = new(self._valid_entries(seen))
+            record = _parse_record(seen, self._warehouse)
+            entries = new(self._valid_entries(record))
             if isinstance(entries, Conflict):
                 return entries
             before = self.clock()
-            holders, changes = [asdict(entry) for entry in entries], _changes(seen)
-            record = {"version": VERSION, "sequence": changes + 1, "holders": holders, "ended": self._early_ends(seen)}
-            if self._file.replace(json.dumps(record).encode(), seen) is not None:
-                self._put, self.changes = (before, self.clock()), changes
+            holders, ended = [asdict(entry) for entry in entries], self._early_ends(record)
+            changed = {"version": VERSION, "sequence": record.changes + 1, "holders": holders, "ended": ended}
+            if self._file.replace(json.dumps(changed).encode(), seen) is not None:
+                self._put, self.changes = (before, self.clock()), record.changes
                 return entries
             sleep(random() * min(attempt, 10) / 10)
         message = f"the record of locks of {scrub_text(self._warehouse)} could not be replaced {_ATTEMPTS} times"
         raise RetryableError(message, hint="run the same command again")
 
-    def _valid_entries(self, seen: Version | None) -> tuple[Entry, ...]:
+    def _valid_entries(self, record: _Record) -> tuple[Entry, ...]:
         now = self.clock()
-        entries = () if seen is None else _parse_entries(seen.content, self._warehouse)
-        counting = tuple(entry for entry in entries if entry.counts_at(now))
-        self.ended |= {entry.owner for entry in entries} - {entry.owner for entry in counting}
-        self.ended |= set(_recorded_ends(seen))
+        counting = tuple(entry for entry in record.entries if entry.counts_at(now))
+        self.ended |= {entry.owner for entry in record.entries} - {entry.owner for entry in counting}
+        self.ended |= record.ended.keys()
         return counting
 
-    def _early_ends(self, seen: Version | None) -> dict[str, int]:
+    def _early_ends(self, record: _Record) -> dict[str, int]:
         """Until when (ms since the epoch) the locks of those have time left that have ended nevertheless."""
         now = self.clock()
-        entries = () if seen is None else _parse_entries(seen.content, self._warehouse)
-        killed = {entry.owner: entry.valid_until for entry in entries if not entry.counts_at(now)}
-        return {owner: end for owner, end in {**_recorded_ends(seen), **killed}.items() if end > now * 1000}
+        killed = {entry.owner: entry.valid_until for entry in record.entries if not entry.counts_at(now)}
+        return {owner: end for owner, end in {**record.ended, **killed}.items() if end > now * 1000}
 
     @property
     def clock_error(self) -> float:
@@ -175,22 +185,16 @@ def _with(entries: tuple[Entry, ...], owner: str, holder: Holder) -> tuple[Entry
     return tuple(replace(entry, holder=holder) if entry.owner == owner else entry for entry in entries)
 
 
-def _changes(seen: Version | None) -> int:
-    return 0 if seen is None else int(json.loads(seen.content)["sequence"])
-
-
-def _recorded_ends(seen: Version | None) -> dict[str, int]:
-    """Those that another call saw to have ended; a version that does not know of them has written none."""
-    return {} if seen is None else dict(json.loads(seen.content).get("ended", {}))
-
-
-def _parse_entries(content: bytes, warehouse: str) -> tuple[Entry, ...]:
+def _parse_record(seen: Version | None, warehouse: str) -> _Record:
+    if seen is None:
+        return _Record()
     what = f"the record of locks of {scrub_text(warehouse)}"
     try:
-        record = json.loads(content)
+        record = json.loads(seen.content)
         if record["version"] != VERSION:
             raise NewerVersionError(what, f"its version is {record['version']}")
-        return tuple(Entry(**{**entry, "holder": Holder(**entry["holder"])}) for entry in record["holders"])
+        entries = tuple(Entry(**{**entry, "holder": Holder(**entry["holder"])}) for entry in record["holders"])
+        return _Record(entries, int(record["sequence"]), dict(record.get("ended", {})))
     except (ValueError, TypeError, KeyError) as error:
         raise NewerVersionError(what, f"it cannot be read ({type(error).__name__})") from error
 
