@@ -23,13 +23,20 @@ def spark_type(type_: str) -> exp.DataType:
     return _parse_type(type_).copy()
 
 
-def duck_template(text: str) -> exp.Expr:
-    """The tree of an expression of DuckDB, whose columns the caller replaces.
+def duck_template(text: str, **values: exp.Expr) -> exp.Expr:
+    """The tree of an expression of DuckDB, which is more than a column.
+
+    Columns with the name of a value are replaced by copies of it, in parentheses; other ones are left to the caller.
 
     >>> duck_template("abs(x)").sql("duckdb"), duck_template("abs(x)") is duck_template("abs(x)")
     ('ABS(x)', False)
+    >>> duck_template("x * x + y", x=sqlglot.parse_one("a - x")).sql("duckdb")
+    '(a - x) * (a - x) + y'
     """
-    return _parse_template(text).copy()
+    made = _parse_template(text).copy()
+    for place in [column for column in made.find_all(exp.Column) if column.name in values]:
+        place.replace(exp.Paren(this=values[place.name].copy()))
+    return made
 
 
 @lru_cache(maxsize=1000)

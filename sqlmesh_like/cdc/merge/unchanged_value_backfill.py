@@ -40,12 +40,10 @@ def with_unchanged_values(
 ) -> Frame:
     """Fill the `missing` columns of events (grain: event); an event with a value that is unknown gets a `reason`.
 
-    `again`: the events are dead letters, and the table may have what came later: a row that was inserted then without
-    all of its values has them from an update that brought all, and that is the one that stays.
-
     `stored`: the table, None before its first commit; its keys are read, so call this only for batches that need it.
     `letter_rows`: the table's stored dead letters; it is not known which values such an event would have changed. All
-    are of one kind.
+    are of one kind. `again`: the events are dead letters, and the table may have a later version of their rows, which
+    stays whatever an inserted row is filled with.
     """
     columns = [row[0] for row in events.selectExpr("explode(missing) as name").distinct().collect()]
     named = zip(layout.orders("row"), layout.order_columns, strict=False)

@@ -50,11 +50,8 @@ def element_of_array(array: exp.Expr, types: Types) -> str:
 
 def _replace(node: exp.Expr, template: str, x: exp.Expr, y: exp.Expr | None = None) -> None:
     """Replace a node by DuckDB's text, with arguments for `x` and `y`."""
-    given = {"x": x.copy(), "y": y.copy() if y is not None else None}
-    made = duck_template(template)
-    for place in [column for column in made.find_all(exp.Column) if given.get(column.name) is not None]:
-        place.replace(exp.Paren(this=given[place.name].copy()))  # type: ignore[union-attr]
-    node.replace(exp.Paren(this=made))
+    values = {"x": x} if y is None else {"x": x, "y": y}
+    node.replace(exp.Paren(this=duck_template(template, **values)))
 
 
 def _array(node: exp.Array, types: Types) -> str:

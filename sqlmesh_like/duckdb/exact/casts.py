@@ -148,17 +148,10 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
     if wanted == "double":  # never negative zero
         zero = cast_of(exp.Literal.number(0), "double")
         value = exp.Paren(this=exp.Add(this=value, expression=zero))
-    is_meant, is_nothing = _is_like(text, meant), _is_like(text, nothing)
+    is_meant, is_nothing = (duck_template(f"regexp_full_match(x, '{pattern}')", x=text) for pattern in (meant, nothing))
     value = exp.Case().when(is_nothing, cast_of(exp.null(), wanted)).else_(value)
     node.replace(exp.Paren(this=only_where(exp.or_(is_nothing.copy(), is_meant), text, value, wanted)))
     return wanted
-
-
-def _is_like(text: exp.Expr, pattern: str) -> exp.Expr:
-    made = duck_template("regexp_full_match(x, 'p')")
-    for place in list(made.find_all(exp.Column, exp.Literal)):
-        place.replace(text.copy() if isinstance(place, exp.Column) else exp.Literal.string(pattern))
-    return made
 
 
 def _spark_type(type_: exp.DataType) -> str:

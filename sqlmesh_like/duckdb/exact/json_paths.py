@@ -49,8 +49,9 @@ def _member(node: exp.JSONExtractScalar, types: Types) -> str:
         path += f".{name}"
     conditions.append(_IS_PLAIN.format(path=path, number=_PLAIN_NUMBER))
     text = cast_of(node.this.copy(), "string")
-    is_proven = _of_text("CASE WHEN " + " AND ".join(f"({each})" for each in conditions) + " THEN true END", text)
-    member = _of_text(f"(json_extract_string(x, '{path}'))", text)
+    condition = "CASE WHEN " + " AND ".join(f"({each})" for each in conditions) + " THEN true END"
+    is_proven = duck_template(condition, x=text)
+    member = duck_template(f"(json_extract_string(x, '{path}'))", x=text)
     node.replace(exp.Paren(this=only_where(is_proven, text, member, "string")))
     return "string"
 
@@ -63,14 +64,6 @@ def _names(path: exp.Expr) -> list[str]:
     if not names or len(names) < len(steps) - 1 or not is_plain:
         raise Unproven("GET_JSON_OBJECT of a path that is not one of names as written")
     return names
-
-
-def _of_text(template: str, text: exp.Expr) -> exp.Expr:
-    """DuckDB's expression with the text for `x`."""
-    made = duck_template(template)
-    for place in [column for column in made.find_all(exp.Column) if column.name == "x"]:
-        place.replace(exp.Paren(this=text.copy()))
-    return made
 
 
 FORMS: dict[type[exp.Expr], Form] = {

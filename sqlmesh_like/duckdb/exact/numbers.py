@@ -89,11 +89,9 @@ def positive_remainder(node: exp.Anonymous, types: Types) -> str:
     left, right = (types.of(part) for part in list(node.expressions))
     if left not in INTEGERS or right not in INTEGERS:
         raise Unproven("PMOD of other than whole numbers")
-    made = duck_template("CASE WHEN (a % b) < 0 THEN ((a % b) + b) % b ELSE a % b END")
     known = exp.Nullif(this=node.expressions[1].copy(), expression=exp.Literal.number(0))
-    given = {"a": node.expressions[0].copy(), "b": known}
-    for place in list(made.find_all(exp.Column)):
-        place.replace(exp.Paren(this=given[place.name].copy()))
+    template = "CASE WHEN (a % b) < 0 THEN ((a % b) + b) % b ELSE a % b END"
+    made = duck_template(template, a=node.expressions[0], b=known)
     return replace_by_cast(node, max(left, right, key=INTEGERS.__getitem__), of=exp.Paren(this=made))
 
 

@@ -28,11 +28,8 @@ def sequence_elements(node: exp.GenerateSeries, types: Types) -> str:
     template, step = _template(node.args.get("step"), element)
     low, high = (cast_of(node.args[end].copy(), element) for end in ("start", "end"))
     is_up = exp.or_(exp.Is(this=low.copy(), expression=exp.null()), exp.LTE(this=low.copy(), expression=high.copy()))
-    bound = exp.Paren(this=only_where(exp.Paren(this=is_up), high, high.copy(), element))
-    made = duck_template(template.format(step=step))
-    for name, value in (("low", low), ("high", bound)):
-        for place in [column for column in made.find_all(exp.Column) if column.name == name]:
-            place.replace(value.copy())
+    bound = only_where(exp.Paren(this=is_up), high, high.copy(), element)
+    made = duck_template(template.format(step=step), low=low, high=bound)
     node.replace(cast_of(made, f"array<{element}>"))
     return element
 

@@ -144,11 +144,7 @@ def _months_between(node: exp.MonthsBetween, types: Types) -> str:
     require_only(node, "this", "expression")
     if {types.of(node.this), types.of(node.expression)} != {"date"}:
         raise Unproven("MONTHS_BETWEEN of other than dates")
-    made = duck_template(_MONTHS_BETWEEN)
-    for name, value in (("x", node.this), ("y", node.expression)):
-        for place in [column for column in made.find_all(exp.Column) if column.name == name]:
-            place.replace(exp.Paren(this=value.copy()))
-    node.replace(exp.Paren(this=made))
+    node.replace(exp.Paren(this=duck_template(_MONTHS_BETWEEN, x=node.this, y=node.expression)))
     return "double"
 
 
