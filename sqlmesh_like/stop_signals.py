@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
@@ -61,6 +62,31 @@ def defer_signals() -> Iterator[None]:
         yield
     finally:
         _State.deferrals -= 1
+
+
+@contextmanager
+def keep_deferring() -> Iterator[None]:
+    """Let work that must be completed be completed, although a library replaces a handler within the context.
+
+    PySpark's own handler of Ctrl-C, which every session that is started installs, cancels all jobs and interrupts.
+    """
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    yield
+    for number, handler in before.items():
+        other = signal.getsignal(number)
+        if _is_ours(handler) and callable(other) and not _is_ours(other):
+            signal.signal(number, partial(_receive_or_else, other))
+
+
+def _is_ours(handler: object) -> bool:
+    return handler is _receive or (isinstance(handler, partial) and handler.func is _receive_or_else)
+
+
+def _receive_or_else(other: Callable[[int, FrameType | None], object], number: int, frame: FrameType | None) -> None:
+    if _State.deferrals or _State.received is not None:
+        _receive(number, frame)
+    else:
+        other(number, frame)
 
 
 def is_wished() -> bool:

@@ -17,6 +17,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from sqlmesh_like import stop_signals
 from sqlmesh_like.errors import MachineError
 from sqlmesh_like.invocation_id import PROCESS_VARIABLE, process_mark
 from sqlmesh_like.plan.router import runs_here
@@ -83,7 +84,8 @@ def start_session(
     is_standalone = target.master.startswith("spark://")
     try:
         settings = _launch(wanted)
-        session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
+        with stop_signals.keep_deferring():
+            session = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except (PySparkRuntimeError, Py4JJavaError) as error:
         reason = first_line(error)
         is_stopped = is_standalone and any(sign in reason for sign in _STOPPED)

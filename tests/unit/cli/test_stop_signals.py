@@ -220,3 +220,23 @@ def test_a_signal_in_a_finalizer_is_not_lost() -> None:
 
     with pytest.raises(stop_signals.Interrupted), stop_signals.handle_signals():
         finalize()
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_a_library_that_takes_ctrl_c_interrupts_nothing_that_must_be_completed(sessions: int) -> None:
+    """Each session of PySpark that is started does."""
+
+    def cancel_all_jobs(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with stop_signals.handle_signals():
+        for _ in range(sessions):
+            with stop_signals.keep_deferring():
+                signal.signal(signal.SIGINT, cancel_all_jobs)
+        with stop_signals.defer_signals():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert stop_signals.is_wished()
+    with stop_signals.handle_signals(), stop_signals.keep_deferring():
+        signal.signal(signal.SIGINT, cancel_all_jobs)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
