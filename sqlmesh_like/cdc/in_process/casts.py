@@ -34,16 +34,24 @@ _WORDS = {"true": True, "t": True, "yes": True, "y": True, "1": True,
 def cast(value: Callable[[list[Value]], Value], type_: Type) -> Callable[[list[Value]], Value]:
     """The function of a row whose result is cast. Values that are not certain raise NotProvenError."""
     if type_.name == "decimal":
-        return lambda row: _decimal(value(row), type_.digits)
+        return lambda row: _decimal(_trimmed(value(row)), type_.digits)
     convert = _CASTS.get(type_.name)
     if convert is None:
         raise NotProvenError(f"a cast to {type_.name}")
 
     def converted(row: list[Value]) -> Value:
-        result = value(row)
+        result = value(row) if type_.name in _UNTRIMMED else _trimmed(value(row))
         return None if result is None or _is_foreign(result, type_.name) else convert(result)
 
     return converted
+
+
+_UNTRIMMED = {"string", "binary", "array", "struct"}
+
+
+def _trimmed(value: Value) -> Value:
+    """A text without the blanks around it, which Spark skips; NULL for one without anything else."""
+    return value.strip(" ") or None if type(value) is str else value
 
 
 _SIGNS = r':;,!?#_"/{}\[\]()'
@@ -166,6 +174,9 @@ def _moment(value: Value) -> datetime | None:
         return value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if type(value) is str and _DATE.fullmatch(value):
+        midnight = _date(value)
+        return None if midnight is None else _moment(midnight)
     match = _MOMENT.fullmatch(value) if type(value) is str else None
     if match is None:
         raise _cast_error(value, "timestamp")
