@@ -1,4 +1,7 @@
-"""`sml watch` in one process: models follow what comes in, idle rounds do no work, a signal ends it."""
+"""`sml watch` in one process: models follow what comes in, idle rounds do no work, a signal ends it.
+
+The first batch needs no Spark; the second does, from which on its query follows the source.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.app.operations import watch_loop, watch_service
+from sqlmesh_like.cdc.stream import continuous
+from sqlmesh_like.cdc.stream.small_batches import take_small_batches
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED
@@ -96,6 +101,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
 ) -> None:
     rounds: list[int] = []
     applied: list[str] = []
+    here: list[bool] = []
     real_run, real_apply = watch_loop.WatchLoop._run_round, LocalFirstEngine.apply
 
     @contextmanager
@@ -106,6 +112,12 @@ def test_models_follow_and_idle_rounds_do_nothing(
         real_run(self)
         rounds.append(len(self.result.results))
 
+    def taken(run: Any, on_spark: Any) -> bool:
+        batches, is_here = run.ingested.batches, take_small_batches(run, on_spark)
+        if run.ingested.batches > batches or not is_here:
+            here.append(is_here)
+        return is_here
+
     def noted(self: LocalFirstEngine, planned: Any, *rest: Any) -> Any:
         applied.append(planned.compiled.model.name)
         return real_apply(self, planned, *rest)
@@ -114,6 +126,7 @@ def test_models_follow_and_idle_rounds_do_nothing(
     monkeypatch.setattr(watch_loop, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(watch_loop.WatchLoop, "_run_round", counted)
     monkeypatch.setattr(LocalFirstEngine, "apply", noted)
+    monkeypatch.setattr(continuous, "take_small_batches", taken)
     idle: list[int] = []
 
     def user_agg() -> int:
@@ -126,11 +139,13 @@ def test_models_follow_and_idle_rounds_do_nothing(
         land(
             project,
             "2",
-            event("u", {"id": 2, "device": "b"}, moved, table="user"),
-            event("c", {"id": 7}, table="later"),
+            event("u", {"id": 2, "device": "b"}, moved, table="user") + "\r",
+            event("c", {"id": 7}, table="later") + "\r",
         )
         until(lambda: user_agg() == 2 and "waits" in applied, "the models did not follow")
         until(lambda: not rounds or rounds[-1] == 2, "waits did not join")
+        land(project, "3", event("u", {"id": 1, "device": "b"}, {"id": 1, "device": "a"}, table="user"))
+        until(lambda: user_agg() == 3, "Spark's query did not go on")
         before, work = len(rounds), len(applied)
         until(lambda: len(rounds) > before + 4, "there are no idle rounds")
         idle.extend(range(work, len(applied)))
@@ -150,7 +165,8 @@ def test_models_follow_and_idle_rounds_do_nothing(
     shown = printed.out
     assert (code, watcher.error) == (143, None), (shown, printed.err)
     assert idle == []
-    assert sorted(applied) == ["user_agg", "user_agg", "waits"]
+    assert sorted(applied) == ["user_agg", "user_agg", "user_agg", "waits"]
+    assert here == [True, False], "who took the first files"
     assert rounds[0] in (0, 1)
     assert "aggregate_merge" in shown
     assert "NO-OP=2" in shown
@@ -158,9 +174,10 @@ def test_models_follow_and_idle_rounds_do_nothing(
     assert [(each["table"], each["events"]) for each in measured if each["table"] == "ods.user"] == [
         ("ods.user", 2),
         ("ods.user", 1),
+        ("ods.user", 1),
     ]
     rows = spark.read.format("hudi").load(str(project / "warehouse" / "dws" / "user_agg")).select("device", "num")
-    assert sorted(map(tuple, rows.collect())) == [("a", 1), ("b", 1)]
+    assert sorted(map(tuple, rows.collect())) == [("b", 2)]
 
 
 def test_a_wrong_row_is_an_alert_while_watching(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +18,6 @@ from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.slices.sliced_build import SliceWish
-from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.render.rerender import Rerenderer
 from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
@@ -64,19 +63,18 @@ class HudiLake(Lake):
     engine: LakeEngine
 
 
-def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Session | None = None) -> HudiLake:
+def open_lake(loaded: Loaded, writes: Collection[str] = (), session: Callable[[], Session] | None = None) -> HudiLake:
     """Return the lake of a Spark target, its tables as `open_tables` opens them.
 
-    Without a `session` Spark starts when it is first used. Raises UsageError for other targets.
+    Spark starts when it is first used, by `session` if that is given. Raises UsageError for other targets.
     """
     return with_engine(open_tables(loaded, writes), session)
 
 
-def with_engine(tables: LakeTables, session: Session | None = None) -> HudiLake:
+def with_engine(tables: LakeTables, session: Callable[[], Session] | None = None) -> HudiLake:
     """Return a lake with its engine, which reads these tables."""
     loaded, history = tables.loaded, tables.catalog.history
-    router = Router(_target(loaded, session))
-    engine = LocalFirstEngine(lambda: spark_engine(loaded, history, session), router, history)
+    engine = LocalFirstEngine(lambda: spark_engine(loaded, history, session), Router(loaded.target), history)
     return HudiLake(loaded, tables.catalog, engine)
 
 
@@ -94,22 +92,17 @@ def require_built(place: TablePlace, state: TableState) -> None:
         raise NodeError(f"the table {place.table} does not exist yet", hint="run `sml ingest` or `sml run` first")
 
 
-def spark_engine(loaded: Loaded, history: History, session: Session | None = None) -> SparkEngine:
-    """Return a target's engine: on the given session, on the one shared with earlier calls, or on its own."""
+def spark_engine(loaded: Loaded, history: History, session: Callable[[], Session] | None = None) -> SparkEngine:
+    """Return a target's engine: on a given session, on the one shared with earlier calls, or on its own."""
     from sqlmesh_like.spark.spark_engine import SparkEngine
 
-    start, shared, target = partial(start_spark, loaded), loaded.spark, _target(loaded, session)
+    start, shared, target = partial(start_spark, loaded), loaded.spark, loaded.target
     functions = loaded.project.functions
     if session is not None:
-        return SparkEngine(target, history, lambda: session, functions=functions)
+        return SparkEngine(target, history, session, functions=functions)
     if shared is not None:
         return SparkEngine(target, history, lambda: shared.session(start), stops_spark=False, functions=functions)
     return SparkEngine(target, history, start, functions=functions)
-
-
-def _target(loaded: Loaded, session: Session | None) -> Target:
-    """The target, whose work is done where a session that is given does it."""
-    return loaded.target if session is None else replace(loaded.target, master=str(session.sparkContext.master))
 
 
 def clock(text: str | None) -> datetime:

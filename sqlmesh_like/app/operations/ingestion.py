@@ -227,7 +227,9 @@ def _run_continuously(
 
     runs = [open_run(session, loaded.project, loaded.target, source, on_batch) for source in sources]
     loaded.reporter.phase(WAITING)
-    return run_until_stopped(runs, triggers(sources, request.trigger), request.start, held.require_held)
+    return run_until_stopped(
+        *(runs, triggers(sources, request.trigger), request.start, held.require_held), on_spark=loaded.reporter.notify
+    )
 
 
 def triggers(sources: Sequence[Source], trigger: str | None) -> list[str]:

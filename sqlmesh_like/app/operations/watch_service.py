@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -127,12 +127,11 @@ def watch(
         session_for(loaded, sources) as session,
         observers.alerts.noting_failure(),
     ):
-        spark = session()
-        watched = open_lake(loaded, models, spark)
+        watched = open_lake(loaded, models, session)
         samples = WatchVerification(
             watched, models, monitoring.verify_share, listener.notify, observers.note_verification
         )
-        return _watch(spark, watched, held, models, sources, trigger, observers, listener, samples)
+        return _watch(session, watched, held, models, sources, trigger, observers, listener, samples)
 
 
 def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
@@ -147,7 +146,7 @@ def _sources(loaded: Loaded, models: Sequence[str]) -> list[Source]:
 
 
 def _watch(
-    spark: Session,
+    session: Callable[[], Session],
     lake: HudiLake,
     held: HeldLocks,
     models: Sequence[str],
@@ -181,11 +180,11 @@ def _watch(
 
     loaded = lake.loaded
     rounds = WatchLoop(lake, held, models, listener, gates, publisher_of(lake, models), observers.round)
-    runs = [open_run(lambda: spark, loaded.project, loaded.target, source, on_batch) for source in sources]
+    runs = [open_run(session, loaded.project, loaded.target, source, on_batch) for source in sources]
     for source in sources:
         listener.reading(source)
     listener.watching(len(models))
     loaded.reporter.phase(WAITING)
     with closing(WatchComparison(runs, listener.notify, observers.note_comparison)) as comparison:
-        reports = run_until_stopped(runs, triggers(sources, trigger), between=between)
+        reports = run_until_stopped(runs, triggers(sources, trigger), between=between, on_spark=loaded.reporter.notify)
     return WatchResult(tuple(reports), rounds.result)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from sqlmesh_like.cdc.in_process.casts import cast
-from sqlmesh_like.cdc.in_process.json_values import json_reader
+from sqlmesh_like.cdc.in_process.json_values import json_reader, json_writer
 from sqlmesh_like.cdc.in_process.list_functions import LIST_FUNCTIONS, WITH_LAMBDAS
 from sqlmesh_like.cdc.in_process.moments import MOMENT_FUNCTIONS
 from sqlmesh_like.cdc.in_process.operators import OPERATORS
@@ -38,6 +38,7 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 """Functions and operators of Spark SQL by name. Each gives Spark's value, or raises NotProvenError."""
 
+_JSON = {"from_json": json_reader, "to_json": json_writer}
 _PASS_ON = {"json_object_keys", "item", "ltrim", "left", "contains", "size"}
 """Functions that may be given a text whose digits are not known, because they do not look at these."""
 
@@ -149,8 +150,8 @@ def _case(tree: Case, scope: Scope, inner: Mapping[str, int]) -> Compiled:
 def _call(name: str, trees: tuple[Expression, ...], scope: Scope, inner: Mapping[str, int]) -> Compiled:
     if name in WITH_LAMBDAS:
         return _with_lambda(name, trees, scope, inner)
-    if name == "from_json":
-        return json_reader(compile_expression(trees[0], scope, inner), trees[1:])
+    if name in _JSON:
+        return _JSON[name](compile_expression(trees[0], scope, inner), trees[1:])
     arguments = [compile_expression(tree, scope, inner) for tree in trees]
     if name == "named_struct":
         names = tuple(str(tree.value) if isinstance(tree, Literal) else "" for tree in trees[::2])

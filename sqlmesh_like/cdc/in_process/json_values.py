@@ -328,8 +328,22 @@ def json_object_keys(text: str | None) -> list[str] | None:
     return list(value) if isinstance(value, dict) else None
 
 
-def to_json(value: Value) -> str:
-    """A list of texts as JSON."""
-    if not isinstance(value, list) or any(type(each) is not str for each in value):
-        raise NotProvenError("to_json of other values")
-    return str(json_text(value))
+def json_writer(value: Callable[[list[Value]], Value], trees: Sequence[Expression]) -> Callable[[list[Value]], Value]:
+    """`to_json` of a list or a struct of texts, with options, if given."""
+    options = _options(trees[0]) if trees else {}
+    if not options.keys() <= {"ignoreNullFields"}:
+        raise NotProvenError("options of to_json")
+    has_nulls = options.get("ignoreNullFields") == "false"
+
+    def written(row: list[Value]) -> str | None:
+        own = value(row)
+        if own is None:
+            return None
+        if not isinstance(own, list | Row) or any(type(each) is not str for each in own if each is not None):
+            raise NotProvenError("to_json of other values")
+        if isinstance(own, list):
+            return _nested_text(list(own))
+        members = zip(own.names, own, strict=True)
+        return _nested_text({name: each for name, each in members if has_nulls or each is not None})
+
+    return written

@@ -12,7 +12,7 @@ from decimal import Decimal
 from zlib import crc32
 
 from sqlmesh_like.cdc.in_process import regexes
-from sqlmesh_like.cdc.in_process.json_values import get_json_object, json_object_keys, to_json
+from sqlmesh_like.cdc.in_process.json_values import get_json_object, json_object_keys
 from sqlmesh_like.cdc.in_process.strict import Function, strict
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Value, certain, decoded, group_of
 
@@ -201,5 +201,4 @@ TEXT_FUNCTIONS: Mapping[str, Function] = {
     "xxhash64": _any_number,
     "get_json_object": get_json_object,
     "json_object_keys": json_object_keys,
-    "to_json": strict(to_json),
 }

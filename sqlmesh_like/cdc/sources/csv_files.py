@@ -1,4 +1,4 @@
-"""CSV files of a batch, with rows of texts. Owns reading them as Spark frames.
+"""CSV files of a batch, with rows of texts. Owns what their records are, and reading them as Spark frames.
 
 Every row gets an operation: in files of DMS that of its `Op`, `load` where its file has none, or a text that says how
 many values its record lacks. Values keep line breaks, CRLF as LF where lines end so; what is NULL and what is an empty
@@ -19,11 +19,11 @@ from urllib.parse import unquote
 
 import fsspec
 
-from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
+from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema
 from sqlmesh_like.cdc.formats.dms import OP
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import literal_frame
-from sqlmesh_like.cdc.sources.row_files import FILE_POSITION, LOG_COLUMNS, Listed, RowFile, RowFiles, require_distinct
+from sqlmesh_like.cdc.sources.row_files import Listed, RowFile, RowFiles, located_rows, require_distinct
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.project.nodes import CsvFormat
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 ColumnsOf = Callable[[Listed], tuple[str, ...] | None]
 """The declared columns of the table of a file, in their order; None where no table is declared."""
 
-_CORRUPT, _BROKEN = "_sml_record", "not a record of this file's columns: "
+CORRUPT = "_sml_record"
+"""Column of a record that has more or fewer values than its file has columns: the record; NULL of all others."""
+_BROKEN = "not a record of this file's columns: "
 _UNCLOSED = "close its quotes, and write the file again under another name"
 _REPLACED = "\ufffd"
 """What decoding without errors makes of bytes that are no text."""
@@ -50,19 +52,27 @@ def csv_row_files(
 
     Raises IngestError where columns are not known.
     """
+    groups = files_by_columns(listed, csv_format, columns_of, operation)
+    return [_read_csv(spark, files, names, csv_format, operation) for names, files in groups]
+
+
+def files_by_columns(
+    listed: Sequence[Listed], csv_format: CsvFormat, columns_of: ColumnsOf, operation: str
+) -> list[tuple[tuple[str, ...], list[Listed]]]:
+    """The files that have records, by the names of their columns and by table. Raises as `csv_row_files` does."""
     groups: defaultdict[tuple[str | None, str | None, tuple[str, ...]], list[Listed]] = defaultdict(list)
     for each in listed:
         first = _first_record(each, csv_format)
         if first:
             groups[each.database, each.table, _names(each, first, csv_format, columns_of(each), operation)].append(each)
-    return [_read_csv(spark, files, names, csv_format, operation) for (_, _, names), files in groups.items()]
+    return [(names, files) for (_, _, names), files in groups.items()]
 
 
 def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
     """The first record of a file; empty where it has none or is gone. As Spark, it has no byte order mark in it."""
     encoding = "utf-8-sig" if csv_format.encoding == "utf-8" else csv_format.encoding
     try:
-        with _opened(file.path, "rt", encoding=encoding, errors="replace", newline="") as text:
+        with open_file(file.path, "rt", encoding=encoding, errors="replace", newline="") as text:
             return next(filter(None, csv.reader(text, delimiter=csv_format.delimiter)), [])  # without blank lines
     except FileNotFoundError:
         return []
@@ -70,7 +80,8 @@ def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
         raise IngestError(f"the first record of {file.path} cannot be read: {error}", hint=_UNCLOSED) from error
 
 
-def _opened(path: str, mode: str, **settings: str) -> AbstractContextManager[IO[Any]]:
+def open_file(path: str, mode: str, **settings: str) -> AbstractContextManager[IO[Any]]:
+    """Open a file on a disk or a store, unpacked if it ends in `.gz`. `settings`: those of `io.open` for texts."""
     place = folder(path)
     compression = "gzip" if path.endswith(".gz") else None
     return cast(
@@ -103,23 +114,19 @@ def _read_csv(
 ) -> RowFiles:
     from pyspark.sql import functions as F
 
-    columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, _CORRUPT))
+    columns = ", ".join(f"{quoted_name(name)} STRING" for name in (*names, CORRUPT))
     options = {"sep": csv_format.delimiter, "header": str(csv_format.header).lower(), "nullValue": _ABSENT}
     options |= {
         "encoding": csv_format.encoding,
         "quote": '"',
         "escape": '"',
         "multiLine": "true",
-        "columnNameOfCorruptRecord": _CORRUPT,
+        "columnNameOfCorruptRecord": CORRUPT,
     }
     read = spark.read.schema(columns).options(**options).csv([file.path for file in files])
-    types: FileSchema = [(name, "string") for name in (operation, *(name for name in names if name != operation))]
-    values = ", ".join(
-        f"{_operation(names, operation)} as {operation}" if name == operation else _value(name, csv_format)
-        for name, _ in types
-    )
+    types, row = csv_rows(names, csv_format, operation)
     numbered = read.selectExpr(
-        f"struct({values}) as {RAW}",
+        f"{row} as {RAW}",
         "_metadata.file_path as file",
         "unix_millis(_metadata.file_modification_time) as modified",
         "monotonically_increasing_id() as seen",
@@ -132,18 +139,24 @@ def _read_csv(
         path = unquote(uri)
         if may_be_open or may_be_broken or _may_end_in_quotes(path, csv_format):
             _require_sound(path, csv_format)
-    said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
-    named = {"log_database": files[0].database, "log_table": files[0].table, "log_schema": stated(types)}
-    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
-    frame = _with_lines(numbered, [(row[0], row[1]) for row in counted])
-    frame = frame.selectExpr(RAW, "file", "modified", "line", *(f"{sql} as {name}" for name, sql in said.items()))
-    rows = sum(int(row[2]) for row in counted)
+    frame = _with_lines(numbered, [(each[0], each[1]) for each in counted]).select(RAW, "file", "modified", "line")
+    rows = sum(int(each[2]) for each in counted)
     sizes = {file.path: int(str(folder(file.path).fs.info(folder(file.path).path)["size"])) for file in files}
     # The number of records of each single file is not needed: of a group, the sum is.
     described = tuple(
         RowFile(file, rows if index == 0 else 0, sizes[file.path], "") for index, file in enumerate(files)
     )
-    return RowFiles(described, types, frame.selectExpr("*", f"{FILE_POSITION} as position"))
+    return RowFiles(described, types, located_rows(frame, files[0], types))
+
+
+def csv_rows(names: Sequence[str], csv_format: CsvFormat, operation: str) -> tuple[FileSchema, str]:
+    """Columns of the rows, the operation first, and Spark SQL of a row over a record's texts (`names`, `CORRUPT`)."""
+    types: FileSchema = [(name, "string") for name in (operation, *(name for name in names if name != operation))]
+    values = (
+        f"{sql_literal(name)}, {_operation(names, operation) if name == operation else _value(name, csv_format)}"
+        for name, _ in types
+    )
+    return types, f"named_struct({', '.join(values)})"
 
 
 _HAS_BREAK = "contains(text, '\\n')"
@@ -159,7 +172,7 @@ def _texts(names: Sequence[str]) -> str:
 def _may_end_in_quotes(path: str, csv_format: CsvFormat) -> bool:
     """Whether the last line has no end, and not all of its quotes are closed: no value shows that."""
     tail = b""
-    with _opened(path, "rb") as file:
+    with open_file(path, "rb") as file:
         if not path.endswith(".gz"):
             file.seek(max(0, file.seek(0, 2) - _TAIL))
         while more := file.read(_TAIL):
@@ -181,7 +194,7 @@ def _require_sound(path: str, csv_format: CsvFormat) -> None:
                 hint += "or write it again under another name"
                 raise IngestError(f"{path}:{number}: not {csv_format.encoding} text: {byte}", hint=hint) from error
 
-    with _opened(path, "rb") as file:
+    with open_file(path, "rb") as file:
         for number in _open_quotes(texts(file), csv_format.delimiter):
             what = "a quote that is not closed: all that follows it would be one value"
             raise IngestError(f"{path}:{number}: {what}", hint=_UNCLOSED)
@@ -233,12 +246,12 @@ def _with_lines(numbered: DataFrame, firsts: Sequence[tuple[str, int]]) -> DataF
 def _operation(names: Sequence[str], operation: str) -> str:
     said = f"coalesce({operation}, 'load')" if operation in names else "'load'"
     # Of a query that does not need all columns, Spark reads and checks only those that it needs.
-    is_whole = f"{_CORRUPT} is null and length(concat_ws('', {', '.join(map(quoted_name, names))})) >= 0"
-    return f"if({is_whole}, {said}, concat({sql_literal(_BROKEN)}, left({_CORRUPT}, 80)))"
+    is_whole = f"{CORRUPT} is null and length(concat_ws('', {', '.join(map(quoted_name, names))})) >= 0"
+    return f"if({is_whole}, {said}, concat({sql_literal(_BROKEN)}, left({CORRUPT}, 80)))"
 
 
 def _value(name: str, csv_format: CsvFormat) -> str:
     column, null = quoted_name(name), sql_literal(csv_format.null)
     if csv_format.null == "":
         return column
-    return f"case when {column} is null then '' when {column} = {null} then null else {column} end as {column}"
+    return f"case when {column} is null then '' when {column} = {null} then null else {column} end"

@@ -56,10 +56,12 @@ class ParquetLog:
     @contextmanager
     def lines(self, batch: DataFrame) -> Iterator[tuple[list[RowFiles], ExtentOf]]:
         listed = [(row["modified"], row["file"]) for row in batch.collect()]
-        named = [
-            Listed(file, modified, *folder_names(self.glob, file, declares(self.tables))) for modified, file in listed
-        ]
+        named = [self.listed(file, modified) for modified, file in listed]
         yield self.rows(batch.sparkSession, named), lambda _: files_of(listed)
+
+    def listed(self, path: str, modified: int) -> Listed:
+        """A file with the database and table that its folders name."""
+        return Listed(path, modified, *folder_names(self.glob, path, declares(self.tables)))
 
     def rows(self, spark: SparkSession, listed: list[Listed]) -> list[RowFiles]:
         """The rows of these files."""
@@ -74,8 +76,9 @@ class CsvLog(ParquetLog):
     operation: str = OP
 
     def rows(self, spark: SparkSession, listed: list[Listed]) -> list[RowFiles]:
-        return csv_row_files(spark, listed, self.csv, self._columns, self.operation)
+        return csv_row_files(spark, listed, self.csv, self.columns_of, self.operation)
 
-    def _columns(self, file: Listed) -> tuple[str, ...] | None:
+    def columns_of(self, file: Listed) -> tuple[str, ...] | None:
+        """The declared columns of a file's table, in their order; None where it is not declared."""
         own = (table for table in self.tables if declares((table,))(file.database, file.table))
         return next((tuple(column.name for column in table.columns) for table in own), None)

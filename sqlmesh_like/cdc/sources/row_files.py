@@ -1,4 +1,7 @@
-"""Parquet files of a batch, with typed rows. Owns reading them as Spark frames; decides nothing."""
+"""Parquet files of a batch, with typed rows. Owns reading them as Spark frames; decides nothing.
+
+`stream.local_rows` reads a few of them without Spark.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema, stated
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
+from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import LINE_DIGITS
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.storage import folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 LOG_COLUMNS = ("log_database", "log_table", "log_schema", "log_key")
 """The database, table, columns and key of a line that the log itself states (or NULL)."""
@@ -59,7 +63,7 @@ class RowFiles:
 
     files: tuple[RowFile, ...]
     schema: FileSchema
-    frame: DataFrame
+    frame: Frame
 
     @property
     def source(self) -> tuple[str | None, None, str | None]:
@@ -149,9 +153,6 @@ def _read_row_files(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
 
     schema = StructType.fromJson(json.loads(files[0].schema))
     types = [(field.name, field.dataType.simpleString()) for field in schema.fields]
-    said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
-    named = {"log_database": files[0].listed.database, "log_table": files[0].listed.table, "log_schema": stated(types)}
-    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
     frame = (
         spark.read.schema(schema)
         .parquet(*(file.listed.path for file in files))
@@ -160,10 +161,16 @@ def _read_row_files(spark: SparkSession, files: Sequence[RowFile]) -> RowFiles:
             "_metadata.file_path as file",
             "unix_millis(_metadata.file_modification_time) as modified",
             "_metadata.row_index + 1 as line",
-            *(f"{sql} as {name}" for name, sql in said.items()),
         )
     )
-    frame = frame.selectExpr("*", f"{FILE_POSITION} as position")
     if sum(file.bytes for file in files) < _SMALL:
         frame = frame.coalesce(1)
-    return RowFiles(tuple(files), types, frame)
+    return RowFiles(tuple(files), types, located_rows(frame, files[0].listed, types))
+
+
+def located_rows(frame: Frame, listed: Listed, schema: FileSchema) -> Frame:
+    """Add `LOG_COLUMNS` and `position` to rows (`RAW`, `file`, `modified`, `line`) of files such as the listed one."""
+    said = dict.fromkeys(LOG_COLUMNS, "cast(null as string)")
+    named = {"log_database": listed.database, "log_table": listed.table, "log_schema": stated(schema)}
+    said |= {name: sql_literal(value) for name, value in named.items() if value is not None}
+    return frame.selectExpr("*", *(f"{sql} as {name}" for name, sql in said.items()), f"{FILE_POSITION} as position")

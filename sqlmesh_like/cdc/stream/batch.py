@@ -103,12 +103,13 @@ def ingest_batch(
         routing = replace(
             routing, shares={name: share for name, share in routing.shares.items() if name not in without}
         )
-        if isinstance(events, RowFrame):
+        is_here = _is_here(lines)
+        if is_here:
             _require_few_keys(place, routing)
-        letter_rows = _letters(context, events)
+        letter_rows = _letters(context, is_here=is_here)
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
-            _require_all(events, failed)
+            _require_all(failed, is_here=is_here)
             # A mark of its own: the batch's letters are already written, but possibly without those of this table.
             bad_mark = mark if only is None else replace(mark, query=f"{mark.query}/{only}")
             bad = _accepted_letters(context, events, routing, decoded, schemas)
@@ -117,7 +118,7 @@ def ingest_batch(
             first_bad = _write_dead_letters(context, bad, bad_mark)
             fault_point("ingest.dead_letters")
             done = side_by_side(place, decoded, lambda each: commit(place, each, mark), lambda each: each.layout.table)
-            _require_all(events, done[1])
+            _require_all(done[1], is_here=is_here)
             bad_of = {each.layout.table.table: each.counts.bad for each in decoded}
             tables = tuple(_add_measures(each, routing, bad_of) for each in (*failed, *done[0], *done[1]))
             fault_point("ingest.batch")
@@ -139,9 +140,15 @@ def _require_few_keys(place: SourcePaths, routing: Routed) -> None:
             raise NotProvenError(f"{share.table.table}: the rows of {share.lines:,} events are looked up")
 
 
-def _require_all(events: Frame | None, failed: Sequence[TableReport]) -> None:
+def _is_here(lines: LogLines) -> bool:
+    """Whether the rows are in this process, not in Spark."""
+    frames = [files.frame for files in lines] if isinstance(lines, list) else [lines]
+    return any(isinstance(frame, RowFrame) for frame in frames)
+
+
+def _require_all(failed: Sequence[TableReport], *, is_here: bool) -> None:
     """Leave a batch to Spark if this process failed with a table, so that only Spark's failures are reported."""
-    if isinstance(events, RowFrame) and failed:
+    if is_here and failed:
         raise NotProvenError(f"{failed[0].table}: it failed without Spark, {failed[0].error}")
 
 
@@ -222,9 +229,9 @@ def dead_letters_of(
     return [*rows, dead_letters.dead_letter_rows(schemas.restored(events.where("kind = 'bad'")))]
 
 
-def _letters(context: IngestContext, events: Frame | None) -> Frame | None:
+def _letters(context: IngestContext, *, is_here: bool) -> Frame | None:
     """The source's stored dead letters, where the events are: in Spark or here; None where there are none."""
-    if isinstance(events, RowFrame):
+    if is_here:
         return dead_letters.dead_letters_here(context.place)
     return stored_dead_letters(context.spark, context.place) if dead_letters.are_open(context.place) else None
 

@@ -121,6 +121,7 @@ class IngestRun:
     """One run of a source's query, with the sum of its batches and the error that ended it.
 
     `on_batch` is called with the report of each batch. Holding the lock `gate` keeps batches from writing tables.
+    `is_followed`: tables were found to have all that was read before, and nobody else writes them since.
     """
 
     def __init__(self, context: IngestContext, on_batch: OnBatch | None = None) -> None:
@@ -129,6 +130,7 @@ class IngestRun:
         self.failure: Exception | None = None
         self.is_stopping = False
         self.is_continuous = False
+        self.is_followed = False
         self.query: StreamingQuery | None = None
         self.gate = Lock()
         self.warned: set[str] = set()
@@ -292,7 +294,7 @@ class IngestRun:
         return repeated_schemas(lines, ingest.unavailable_value_placeholder)
 
     def take_here(
-        self, lines: Frame, mark_of: Callable[[Frame | None], BatchMarker], before_commits: Callable[[], None]
+        self, lines: LogLines, mark_of: Callable[[Frame | None], BatchMarker], before_commits: Callable[[], None]
     ) -> None:
         """Ingest a batch without Spark. Raises NotProvenError where Spark has to do it, perhaps after some commits.
 

@@ -26,14 +26,14 @@ _GLOB = re.compile(r"[^\[\]{}?\\]*")
 _BYTE_ORDER = b"\xef\xbb\xbf"
 
 
-def listed_files(log: FileLog) -> list[Path]:
-    """The files of the log's glob that Spark lists. Raises NotProvenError where that is not certain."""
-    place = folder(log.glob)
+def listed_files(glob: str) -> list[Path]:
+    """The files of a log's glob that Spark lists. Raises NotProvenError where that is not certain."""
+    place = folder(glob)
     if not place.is_local or not _GLOB.fullmatch(place.path) or "**" in place.path:
-        raise NotProvenError(f"only Spark lists the files of {log.glob}")
+        raise NotProvenError(f"only Spark lists the files of {glob}")
     paths = [Path(path) for path in place.fs.glob(place.path)]
     if any(path.is_dir() or (path.name.startswith("_") and "=" in path.name) for path in paths):
-        raise NotProvenError(f"{log.glob} has folders, of which Spark lists some")
+        raise NotProvenError(f"{glob} has folders, of which Spark lists some")
     return [path for path in paths if not path.name.startswith(("_", ".")) and not path.name.endswith("._COPYING_")]
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
-from sqlmesh_like.cdc.sources.event_log import ExtentOf
+from sqlmesh_like.cdc.sources.event_log import ExtentOf, LogLines
 from sqlmesh_like.cdc.sources.file_log import FileLog
+from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.query_log import ListedFile, QueryLog
 from sqlmesh_like.cdc.stream.local_lines import listed_files, local_lines
+from sqlmesh_like.cdc.stream.local_rows import local_row_files
 from sqlmesh_like.cdc.stream.query_records import VERSION, QueryRecords, compact_json
 from sqlmesh_like.fault_points import fault_point
 
@@ -44,12 +45,12 @@ class QueryBatches:
     """The batches of a query over a log of files."""
 
     records: QueryRecords
-    log: FileLog
+    log: FileLog | ParquetLog
 
     @cached_property
     def listed(self) -> list[Path]:
         """The files that are there: listed once, so that the call ends where files never cease to arrive."""
-        return listed_files(self.log)
+        return listed_files(self.log.glob)
 
     def next(self) -> QueryBatch | None:
         """The batch that was begun and not completed, else one of listed files that no batch had; None: there is none.
@@ -71,8 +72,11 @@ class QueryBatches:
         files = tuple(file for file in fresh if file[1] not in seen)[: self.log.max_files]
         return QueryBatch(last + 1, end + 1, files) if files else None
 
-    def lines(self, batch: QueryBatch) -> tuple[RowFrame, ExtentOf]:
-        """The lines of a batch, and what gives their part of the log. Raises NotProvenError."""
+    def lines(self, batch: QueryBatch) -> tuple[LogLines, ExtentOf]:
+        """The lines of a batch, and what gives their part of the log. Raises NotProvenError, and IngestError."""
+        if isinstance(self.log, ParquetLog):
+            rows, extent = local_row_files(self.log, batch.files)
+            return rows, lambda _: extent
         lines, extent = local_lines(self.log, batch.files)
         return lines, lambda _: extent
 

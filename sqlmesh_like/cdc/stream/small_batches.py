@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sqlmesh_like import stop_signals
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.in_process.json_values import forget_json
-from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.batch_marker import BatchMarker
 from sqlmesh_like.cdc.sources.catch_up_queue import tables_behind
-from sqlmesh_like.cdc.sources.event_log import ExtentOf
-from sqlmesh_like.cdc.sources.file_log import FileLog, SpoolLog
+from sqlmesh_like.cdc.sources.event_log import ExtentOf, LogLines
+from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
+from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.stream import kafka_messages
 from sqlmesh_like.cdc.stream.kafka_batches import KafkaBatches
 from sqlmesh_like.cdc.stream.query_batches import QueryBatches
@@ -52,8 +52,8 @@ class Batches(Protocol):
         """The next batch, which has a `number`; None: there is none."""
         ...
 
-    def lines(self, batch: Any) -> tuple[RowFrame, ExtentOf]:
-        """The lines of a batch (`LINE_COLUMNS`), and what gives their part of the log."""
+    def lines(self, batch: Any) -> tuple[LogLines, ExtentOf]:
+        """The lines of a batch in this process, and what gives their part of the log."""
         ...
 
     def begin(self, batch: Any) -> None:
@@ -96,17 +96,20 @@ def _batches(context: IngestContext) -> Iterator[Batches]:
         with kafka_messages.open_messages(log) as messages:
             yield KafkaBatches(records, log, messages)
     else:
-        assert isinstance(log, FileLog)
+        assert isinstance(log, FileLog | ParquetLog)
         yield QueryBatches(records, log)
 
 
 def _take(run: IngestRun, batches: Batches) -> None:
     place, records = run.place, batches.records
     batch = batches.next()
+    if batch is None and run.is_followed:
+        return
     queue_what_is_missing(run.context)
     queue_what_was_skipped(run.context)
     if any(tables_behind(place).values()):
         raise NotProvenError("tables that are behind")
+    run.is_followed = run.is_continuous
     while batch is not None and not stop_signals.is_wished():
         require_locks(place.checkpoint)
         lines, extent_of = batches.lines(batch)
@@ -122,8 +125,6 @@ def _mark(records: QueryRecords, number: int, extent_of: ExtentOf, events: Frame
 def _why_spark(context: IngestContext) -> str | None:
     """Why Spark has to ingest a source, whatever its events; None where it need not."""
     place = context.place
-    if type(context.log) not in (FileLog, SpoolLog, KafkaLog):
-        return "they are not lines of files"
     if isinstance(context.log, KafkaLog) and (reason := kafka_messages.why_not_here()):
         return reason
     if setting := next(iter(value_settings(place.target.spark)), None):

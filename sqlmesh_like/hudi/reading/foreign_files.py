@@ -51,7 +51,7 @@ def _foreign_instants(timeline: Timeline, instants: Iterable[str]) -> list[str]:
 
 
 def _reason(timeline: Timeline, path: str, columns: Schema) -> str | None:
-    if any(_IN_CALENDAR.search(column.type or "") for column in columns) and _is_legacy(timeline.footer(path)):
+    if any(_IN_CALENDAR.search(column.type or "") for column in columns) and is_legacy(timeline.footer(path)):
         return "dates before 1582 in the Julian calendar"
     stored = {field.name.lower(): str(field.type) for field in timeline.file_columns(path)}
     reasons = (_misread(column, stored.get(column.name.lower(), "")) for column in columns)
@@ -76,9 +76,10 @@ def _misread(column: Column, stored: str) -> str | None:
     return None
 
 
-def _is_legacy(footer: Mapping[str, str]) -> bool:
-    """
-    >>> _is_legacy({"org.apache.spark.version": "2.4.8"}), _is_legacy({"org.apache.spark.version": "3.5.9"})
+def is_legacy(footer: Mapping[str, str]) -> bool:
+    """Whether a file's dates before 1582 may be counted in the Julian calendar.
+
+    >>> is_legacy({"org.apache.spark.version": "2.4.8"}), is_legacy({"org.apache.spark.version": "3.5.9"})
     (True, False)
     """
     version = footer.get(_VERSION)

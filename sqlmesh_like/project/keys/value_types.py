@@ -15,10 +15,21 @@ GRANULARITIES = (
     "year",
 )
 DURATION = re.compile(r"\d+ (?:second|minute|hour)s?")
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 TEXT: JsonSchema = {"type": ["string", "number"]}
 _TEXTS: JsonSchema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
 _OBJECT: JsonSchema = {"type": "object"}
 _SCALARS: JsonSchema = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+
+
+def seconds_of(duration: str) -> int:
+    """The seconds that a duration is.
+
+    >>> seconds_of("5 seconds"), seconds_of("1 hour")
+    (5, 3600)
+    """
+    count, unit = duration.split()
+    return int(count) * _SECONDS[unit.removesuffix("s")]
 
 
 def _whole_number(node: YamlNode, key: str) -> int:
