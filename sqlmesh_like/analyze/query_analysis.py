@@ -321,10 +321,7 @@ def _inline_views(
     by_table: Mapping[tuple[str, str], InputRef],
     views: Mapping[str, QueryFacts],
 ) -> tuple[exp.Expr, tuple[InputRef, ...]]:
-    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
-    for ref in inputs:
-        if ref.unique_id in views:
-            used |= {inner.unique_id: inner for inner in views[ref.unique_id].inputs}
+    used = tables_read(inputs, {unique_id: view.inputs for unique_id, view in views.items()})
 
     def inline(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Table):
@@ -338,4 +335,12 @@ def _inline_views(
         joins = [join.transform(inline) for join in node.args.get("joins") or []]
         return exp.Subquery(this=view.tree.copy(), alias=alias, joins=joins)
 
-    return distinct_ctes(tree.transform(inline)) if views else tree, tuple(used.values())
+    return distinct_ctes(tree.transform(inline)) if views else tree, used
+
+
+def tables_read(inputs: tuple[InputRef, ...], views: Mapping[str, tuple[InputRef, ...]]) -> tuple[InputRef, ...]:
+    """The tables that a query reads whose inputs are these. `views`: the tables that each view reads."""
+    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
+    for ref in inputs:
+        used |= {inner.unique_id: inner for inner in views.get(ref.unique_id, ())}
+    return tuple(used.values())

@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.compiler import CompiledModel
 from sqlmesh_like.delta.snapshot import SOURCE, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven
@@ -107,7 +108,7 @@ class DuckEngine:
         assert model.config.snapshot is not None
         source = replace(model, table=TableName("_sml", SOURCE))
         facts, doubt = replace(planned.compiled.facts, model=source), ""
-        whole = replace(planned, compiled=replace(planned.compiled, facts=facts))
+        whole = replace(planned, compiled=CompiledModel.of(facts))
         keys = model.config.snapshot.unique_key
         try:
             if why := next(filter(None, map(first_unproven, filter(None, map(key_expression, keys)))), None):

@@ -26,6 +26,8 @@ _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
 def fingerprint(compiled: CompiledModel) -> str:
     """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
+    if compiled.known is not None:
+        return compiled.known
     text = compiled.facts.tree.sql(FINGERPRINT, comments=False, normalize=True)
     return _digest({"query": text, "columns": _columns(compiled.facts.relation), **_settings(compiled)})
 

@@ -41,7 +41,7 @@ class TableRecord:
     started: str = ""  # when the work that led to this commit began (ISO 8601, UTC)
     seconds_expected: float = 0.0  # how long that work should take; 0: not known
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
-    parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
+    parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.queries`
     meaning: str = ""  # see `plan.fingerprint`
     outline: Mapping[str, str] = field(
         default_factory=dict

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.lineage import is_one_group, split_columns
 from sqlmesh_like.analyze.algebra.relation import Windowed, walk
-from sqlmesh_like.analyze.expressions.clock import clock_calls, has_moved
+from sqlmesh_like.analyze.expressions.clock import has_moved
 from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
@@ -31,7 +31,7 @@ from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
-from sqlmesh_like.plan.query_changes import change_of_query, query_parts
+from sqlmesh_like.plan.queries.query_changes import change_of_query, query_parts
 from sqlmesh_like.plan.slices.sliced_build import Slice, SlicedBuild
 from sqlmesh_like.render.rendered import InputRef
 
@@ -203,7 +203,7 @@ def plan_model(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _required_inputs(compiled, states)
     )
-    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    is_later = is_clock_moved(compiled.clock_calls, target, now)
     is_idle = not full_refresh and not is_later and not any(item.has_moved for item in inputs)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
@@ -238,12 +238,12 @@ def plan_model(
 
 def _required_inputs(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
     """The inputs, without missing tables that only a comment of the query names (`-- depends_on:`)."""
-    missing = [ref for ref in compiled.facts.inputs if not states[ref.unique_id].exists]
+    missing = [ref for ref in compiled.inputs if not states[ref.unique_id].exists]
     if not missing:
-        return list(compiled.facts.inputs)
+        return list(compiled.inputs)
     named = {(table.db.lower(), table.name.lower()) for table in compiled.facts.tree.find_all(exp.Table)}
     unread = {r.unique_id for r in missing if (r.table.schema.lower(), r.table.identifier.lower()) not in named}
-    return [ref for ref in compiled.facts.inputs if ref.unique_id not in unread]
+    return [ref for ref in compiled.inputs if ref.unique_id not in unread]
 
 
 def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:

@@ -18,6 +18,7 @@ from sqlmesh_like.app.lakes.lake_lock import HeldLocks, idle_changes, lake_lock
 from sqlmesh_like.app.lakes.run_checks import check_run
 from sqlmesh_like.app.lakes.table_locks import run_locks
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.query_record import store_queries
 from sqlmesh_like.app.open_lineage.listener import with_lineage
 from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_run
 from sqlmesh_like.app.operations.environments.promotion import complete_promotions
@@ -151,6 +152,7 @@ def _run_on_lake(
                     hooks.around_run(end=False, more={})
                 result = executor.run(selected)
                 listed.close()
+                store_queries(loaded.entry_path, executor.planner.queries, loaded.rendered)
                 if hooks is not None:
                     hooks.around_run(end=True, more=end_context(result))
                 result = release_after_run(
@@ -184,6 +186,7 @@ def _run_in_environment(
         executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=True)
         try:
             result = executor.run(chosen)
+            store_queries(loaded.entry_path, executor.planner.queries, loaded.rendered)
         finally:
             lake.engine.stop()
         note_run(lake, executor, result)

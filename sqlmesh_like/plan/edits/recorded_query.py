@@ -80,10 +80,10 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
         model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
         schemas = {**gone, **scanned_columns(relation)}
         for known in (schemas, read):  # the recorded ones where `select *` reads more columns now
-            before = CompiledModel(analyze(model, known, {}))
+            before = CompiledModel.of(analyze(model, known, {}))
             if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
                 now = _as_now(before.facts.relation, schemas, {})
-                return None if now is None else CompiledModel(replace(before.facts, relation=now))
+                return None if now is None else CompiledModel.of(replace(before.facts, relation=now))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, SqlError, RecursionError):
         pass  # recorded by another version, or a column that it reads is gone
     return None

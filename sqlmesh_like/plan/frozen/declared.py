@@ -20,8 +20,10 @@ def frozen_partitions(compiled: CompiledModel) -> FrozenPartitions | None:
     Raises SqlError, at the config key or the part of the query, where they cannot be frozen.
     """
     model = compiled.model
+    if model.config.frozen_before is None:
+        return None
     frozen = declared_partitions(compiled.facts, compiled.facts.schema)
-    if model.config.frozen_before is None or compiled.table.build is not None:
+    if compiled.table.build is not None:
         return frozen
     blocker = compiled.classification.reasons[0]
     if blocker.rule == "INP001":
