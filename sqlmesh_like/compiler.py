@@ -2,90 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from types import MappingProxyType
 
-from sqlglot import exp
-
-from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.analyze.nesting import nesting_errors
-from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze, tables_read
-from sqlmesh_like.classify.strategy import Classification, classify
-from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.snapshot import added_columns
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """The facts of a model's query, and the columns and views that they follow from."""
-
-    facts: QueryFacts
-    schemas: Mapping[str, Schema | None]
-    views: Mapping[str, QueryFacts]
-
-
-@dataclass(frozen=True)
-class CompiledModel:
-    """Everything that follows from a model's text and the schemas of its inputs.
-
-    `inputs` are the tables that it reads, as views are inlined; `analyze` is called where more is asked of its query.
-    `known`: the fingerprint of a query that reads no clock, where it has been computed before.
-    """
-
-    model: RenderedModel
-    inputs: tuple[InputRef, ...]
-    analyze: Callable[[], Analysis] = field(compare=False, repr=False)
-    known: str | None = None
-
-    @staticmethod
-    def of(
-        facts: QueryFacts,
-        schemas: Mapping[str, Schema | None] = MappingProxyType({}),
-        views: Mapping[str, QueryFacts] = MappingProxyType({}),
-    ) -> CompiledModel:
-        """The model that has been analyzed."""
-        analysis = Analysis(facts, schemas, views)
-        return CompiledModel(facts.model, facts.inputs, lambda: analysis)
-
-    @property
-    def facts(self) -> QueryFacts:
-        """What is known of its query. Raises SqlError where it has not been analyzed yet and is wrong."""
-        return self.analyze().facts
-
-    @property
-    def clock_calls(self) -> list[exp.Expr]:
-        """Calls of its query that read the clock."""
-        return [] if self.known is not None else clock_calls(self.facts.tree)
-
-    @cached_property
-    def advised(self) -> Classification:
-        """The classification, with advice that has been tried on the query; computed where it is printed."""
-        from sqlmesh_like.classify.advice.trial import with_tried_advice
-
-        known = self.analyze()
-        with nesting_errors(self.model.path):
-            return with_tried_advice(
-                known.facts, self.classification, lambda model: analyze(model, known.schemas, known.views)
-            )
-
-    @cached_property
-    def classification(self) -> Classification:
-        """How the model can be maintained; computed lazily, since binding alone does not need it."""
-        with nesting_errors(self.model.path):
-            return classify(self.facts)
-
-    @cached_property
-    def table(self) -> TablePlan:
-        """What is executed; computed and imported lazily, since most models of a run have nothing to do."""
-        from sqlmesh_like.delta.compile import compile_table
-
-        with nesting_errors(self.model.path):
-            return compile_table(self.facts, self.classification)
+from sqlmesh_like.render.table_inputs import is_view
 
 
 @dataclass
@@ -106,7 +33,7 @@ class Compiler:
         schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
         with nesting_errors(model.path):
             facts = analyze(model, schemas, self._views)
-        if self.inlines and _is_view(model):
+        if self.inlines and is_view(model):
             self._views[model.unique_id] = facts
         self._derived[model.unique_id] = with_versions(model, facts.schema)
         return CompiledModel.of(facts, schemas, self._views)
@@ -134,21 +61,6 @@ def compile_after(
     for each in below:
         compiler.compile(each)
     return compiler.compile(model)
-
-
-def compile_later(
-    below: Sequence[RenderedModel], model: RenderedModel, schemas: Mapping[str, Schema | None], known: str
-) -> CompiledModel:
-    """Do the same for a model whose fingerprint is known, but not before its facts are asked for."""
-    views: dict[str, tuple[InputRef, ...]] = {}
-    for view in filter(_is_view, below):
-        views[view.unique_id] = tables_read(view.inputs, views)
-    analyze = cache(lambda: compile_after(below, model, schemas).analyze())
-    return CompiledModel(model, tables_read(model.inputs, views), analyze, known)
-
-
-def _is_view(model: RenderedModel) -> bool:
-    return model.config.materialized in ("view", "ephemeral")
 
 
 def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:

@@ -45,6 +45,7 @@ from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
+from sqlmesh_like.render.table_inputs import tables_read
 
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
@@ -336,11 +337,3 @@ def _inline_views(
         return exp.Subquery(this=view.tree.copy(), alias=alias, joins=joins)
 
     return distinct_ctes(tree.transform(inline)) if views else tree, used
-
-
-def tables_read(inputs: tuple[InputRef, ...], views: Mapping[str, tuple[InputRef, ...]]) -> tuple[InputRef, ...]:
-    """The tables that a query reads whose inputs are these. `views`: the tables that each view reads."""
-    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
-    for ref in inputs:
-        used |= {inner.unique_id: inner for inner in views.get(ref.unique_id, ())}
-    return tuple(used.values())

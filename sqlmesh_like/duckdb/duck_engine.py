@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.snapshot import SOURCE, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven

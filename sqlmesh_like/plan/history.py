@@ -51,6 +51,10 @@ class TableRecord:
     slices_built: int = 0  # of a build that is not finished, see `plan.slices`
     slices_left: tuple[str, ...] = ()  # the first partition value of each slice that the table does not have yet
 
+    def has_fingerprint(self, print_: str) -> bool:
+        """Whether the rows are those of the query with this fingerprint."""
+        return self.fingerprint.removesuffix(AS_WRITTEN) == print_
+
     def to_json(self) -> str:
         """The record as text; an older version can read it, unless partitions are frozen, or slices not built yet."""
         values = {name: value for name, value in asdict(self).items() if name not in _NEWER or value}

@@ -7,15 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.analyze.query_analysis import QueryFacts, parse
-from sqlmesh_like.compiler import CompiledModel, compile_after, compile_later
+from sqlmesh_like.compiled_model import CompiledModel, known_model
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.plan.author_incremental import plan_branch
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
 from sqlmesh_like.plan.queries.known_queries import KnownQueries
@@ -23,6 +20,9 @@ from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.plan.slices.sliced_plan import with_slices
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
 from sqlmesh_like.render.table_inputs import TableInputs
+
+if TYPE_CHECKING:
+    from sqlmesh_like.analyze.query_analysis import QueryFacts
 
 _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
@@ -81,24 +81,27 @@ class Planner:
 
     def require_known_tables(self, model: RenderedModel) -> None:
         """Raise SqlError if a text rendered from query results names a table that is not the project's."""
+        from sqlmesh_like.analyze.query_analysis import parse
+        from sqlmesh_like.plan.checks.check import refuse_foreign_tables
+
         if not self.has_catalog:
             refuse_foreign_tables(model, parse(model))
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model, and the views that it reads, with the columns of pinned tables. Raises SqlError."""
         below, schemas = self._read_by(model, states)
-        return compile_after(below, model, schemas)
+        return _compile(below, model, schemas)
 
     def _compile_known(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Do the same, but not before it is needed where the fingerprint of the query is known. Raises SqlError."""
         below, schemas = self._read_by(model, states)
         key = self.queries.key(model, below, schemas) if self.queries is not None else None
         if self.queries is None or key is None:
-            return compile_after(below, model, schemas)
+            return _compile(below, model, schemas)
         known = self.queries.find(model.unique_id, key)
         if known is not None:
-            return compile_later(below, model, schemas, known)
-        return self.queries.remember(key, compile_after(below, model, schemas))
+            return known_model(below, model, known, lambda: _compile(below, model, schemas))
+        return self.queries.remember(key, _compile(below, model, schemas))
 
     def _read_by(
         self, model: RenderedModel, states: Mapping[str, TableState]
@@ -206,6 +209,8 @@ class Planner:
         pinned: Mapping[str, TableState],
         awaited: Collection[str],
     ) -> PlannedModel:
+        from sqlmesh_like.plan.author_incremental import plan_branch
+
         branch = model.branch
         assert branch is not None
         states = {i: pinned[i] if i in pinned else self.catalog.state(i) for i in self.inputs(branch)}
@@ -240,3 +245,11 @@ class Planner:
     def views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, each after its inputs."""
         return self.reads.views_below(model)
+
+
+def _compile(
+    below: Iterable[RenderedModel], model: RenderedModel, schemas: Mapping[str, Schema | None]
+) -> CompiledModel:
+    from sqlmesh_like.compiler import compile_after  # a run with nothing to do compiles nothing, and imports none of it
+
+    return compile_after(below, model, schemas)

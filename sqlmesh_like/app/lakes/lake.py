@@ -20,8 +20,6 @@ from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.project.nodes import Target
-from sqlmesh_like.render.rerender import Rerenderer
-from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
 
 if TYPE_CHECKING:
@@ -47,6 +45,9 @@ class Lake(LakeTables):
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
+        from sqlmesh_like.render.rerender import Rerenderer
+        from sqlmesh_like.run.lake_query import LakeQuery
+
         renderer = loaded.renderer(now)
         return replace(
             plain,

@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 from sqlmesh_like.analyze.query_analysis import analyze
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError

@@ -19,9 +19,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import Schema
-from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.render.rendered import RenderedModel
 
 _LAYOUT = 1
@@ -57,12 +56,14 @@ class KnownQueries:
 
     def remember(self, key: str, compiled: CompiledModel) -> CompiledModel:
         """The model with its fingerprint, which the next call will know, unless its query reads the clock."""
+        from sqlmesh_like.plan.fingerprint import fingerprint  # what is known need not be computed
+
         if compiled.clock_calls:
             return compiled
-        known = replace(compiled, known=fingerprint(compiled))
-        self._known[compiled.model.unique_id] = (key, fingerprint(known))
+        print_ = fingerprint(compiled)
+        self._known[compiled.model.unique_id] = (key, print_)
         self.is_changed = True
-        return known
+        return replace(compiled, known=print_)
 
     def to_json(self, unique_ids: Sequence[str]) -> str:
         """The record of the models with these ids."""

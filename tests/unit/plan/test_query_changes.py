@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import TableRecord, TableState
