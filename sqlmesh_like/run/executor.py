@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ class Executor:
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _left: Mapping[str, TableState] | None = None
-    _shared: NamedColumns = field(default_factory=dict)
+    _nodes_of_run: Sequence[RenderedNode] = ()
 
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
@@ -131,12 +132,19 @@ class Executor:
     def _pin(self, nodes: Sequence[RenderedNode]) -> None:
         built, read = {node.unique_id for node in nodes}, self._inputs_of(nodes)
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
+        self._nodes_of_run = nodes
+
+    @cached_property
+    def _shared(self) -> NamedColumns:
+        """Which columns the models of the run name of each table that several read; a run that applies nothing need not
+        know.
+        """
         words: dict[str, list[frozenset[str] | None]] = {}
-        for model in nodes:
+        for model in self._nodes_of_run:
             if isinstance(model, RenderedModel):
                 for unique_id in self.planner.inputs(model):
                     words.setdefault(unique_id, []).append(self.planner.words(model))
-        self._shared = {
+        return {
             unique_id: None if None in of_models else frozenset[str]().union(*filter(None, of_models))
             for unique_id, of_models in words.items()
             if len(of_models) > 1

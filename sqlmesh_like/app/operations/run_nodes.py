@@ -22,7 +22,6 @@ from sqlmesh_like.app.loading.declared_hooks import has_hooks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.query_record import store_queries
 from sqlmesh_like.app.open_lineage.listener import with_lineage
-from sqlmesh_like.app.operations.environments.promotion import complete_promotions
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
     makes_release,
@@ -33,6 +32,7 @@ from sqlmesh_like.app.operations.releases.release_after_run import (
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.artifacts.files import require_writable
+from sqlmesh_like.environments.environment_file import environment_folders
 from sqlmesh_like.errors import MachineError, NodeError, SqlError, UsageError
 from sqlmesh_like.hudi.recovery import table_swap
 from sqlmesh_like.hudi.stores.commit_guard import claim_table
@@ -136,7 +136,10 @@ def _run_on_lake(
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
     require_readable_releases(loaded, request.command)
-    complete_promotions(loaded)
+    if environments := list(environment_folders(loaded.target.warehouse)):
+        from sqlmesh_like.app.operations.environments.promotion import complete_promotions
+
+        complete_promotions(loaded, environments)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     with ExitStack() as listed:
         idle = idle_changes(loaded)
