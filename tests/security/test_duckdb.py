@@ -86,7 +86,9 @@ def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: st
     file.write_text(f"a\n{SECRET}\n")
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
-    with {"sandbox": sandbox, "workspace": workspace, "reader": lambda: reading([str(other)])}[kind]() as db:
+    opened: dict[str, Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]]
+    opened = {"sandbox": sandbox, "workspace": workspace, "reader": lambda: reading([str(other)])}
+    with opened[kind]() as db:
         with pytest.raises(duckdb.Error) as failed:
             db.cursor().execute(statement.format(file=file, folder=tmp_path)).fetchall()
         assert SECRET not in str(failed.value)

@@ -19,6 +19,7 @@ from sqlmesh_like.app.loading import query_record
 from sqlmesh_like.app.loading.loaded import Loaded, load
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.names import Column, NodeId
+from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.queries.known_queries import KnownQueries
 from sqlmesh_like.render.rendered import RenderedModel
@@ -86,7 +87,7 @@ def plan(
     lake = open_lake(opened)
     planner = lake.planner(clock(None))
     state = lake.catalog.state(SEED)
-    pinned = {SEED: replace(state, schema=tuple(map(alter, state.schema or ())))}
+    pinned: dict[str, TableState] = {SEED: replace(state, schema=tuple(map(alter, state.schema or ())))}
     planned = planner.plan(opened.rendered.model(name), pinned)
     assert planner.queries is not None
     return planned, planner.queries.is_changed
