@@ -1,4 +1,4 @@
-"""The table of contents: rendered → analyzed → classified → delta. Owns the order of stages and nothing else."""
+"""The table of contents: rendered → analyzed → classified → delta. Owns the order in which models are compiled."""
 
 from __future__ import annotations
 
