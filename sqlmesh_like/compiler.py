@@ -1,56 +1,18 @@
-"""The table of contents: rendered → analyzed → classified → delta. Owns the order of stages and nothing else."""
+"""The table of contents: rendered → analyzed → classified → delta. Owns the order in which models are compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from sqlmesh_like.analyze.expressions.types import normalize
 from sqlmesh_like.analyze.nesting import nesting_errors
 from sqlmesh_like.analyze.query_analysis import QueryFacts, analyze
-from sqlmesh_like.classify.strategy import Classification, classify
-from sqlmesh_like.delta.program import TablePlan
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.snapshot import added_columns
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.render.rendered import InputRef, RenderedModel
-
-
-@dataclass(frozen=True)
-class CompiledModel:
-    """Everything that follows from a model's text and the schemas of its inputs."""
-
-    facts: QueryFacts
-    schemas: Mapping[str, Schema | None] = field(default_factory=dict, compare=False, repr=False)
-    views: Mapping[str, QueryFacts] = field(default_factory=dict, compare=False, repr=False)
-
-    @cached_property
-    def advised(self) -> Classification:
-        """The classification, with advice that has been tried on the query; computed where it is printed."""
-        from sqlmesh_like.classify.advice.trial import with_tried_advice
-
-        with nesting_errors(self.model.path):
-            return with_tried_advice(
-                self.facts, self.classification, lambda model: analyze(model, self.schemas, self.views)
-            )
-
-    @cached_property
-    def classification(self) -> Classification:
-        """How the model can be maintained; computed lazily, since binding alone does not need it."""
-        with nesting_errors(self.model.path):
-            return classify(self.facts)
-
-    @cached_property
-    def table(self) -> TablePlan:
-        """What is executed; computed and imported lazily, since most models of a run have nothing to do."""
-        from sqlmesh_like.delta.compile import compile_table
-
-        with nesting_errors(self.model.path):
-            return compile_table(self.facts, self.classification)
-
-    @property
-    def model(self) -> RenderedModel:
-        return self.facts.model
+from sqlmesh_like.render.table_inputs import is_view
 
 
 @dataclass
@@ -71,10 +33,10 @@ class Compiler:
         schemas = {ref.unique_id: self._schema(ref) for ref in model.inputs} | dict(fresh or {})
         with nesting_errors(model.path):
             facts = analyze(model, schemas, self._views)
-        if self.inlines and model.config.materialized in ("view", "ephemeral"):
+        if self.inlines and is_view(model):
             self._views[model.unique_id] = facts
         self._derived[model.unique_id] = with_versions(model, facts.schema)
-        return CompiledModel(facts, schemas, self._views)
+        return CompiledModel.of(facts, schemas, self._views)
 
     def columns(self, ref: InputRef) -> Schema | None:
         """Columns of an input as models compiled from now on see them, None if they are not known."""
@@ -89,6 +51,16 @@ class Compiler:
             return derived
         known = {column.name.lower(): column.type for column in stored}
         return tuple(Column(column.name, known.get(column.name.lower()) or column.type) for column in derived)
+
+
+def compile_after(
+    below: Iterable[RenderedModel], model: RenderedModel, schemas: Mapping[str, Schema | None]
+) -> CompiledModel:
+    """Compile a model after those that it reads. Raises SqlError."""
+    compiler = Compiler(schemas)
+    for each in below:
+        compiler.compile(each)
+    return compiler.compile(model)
 
 
 def with_versions(model: RenderedModel, schema: Schema | None) -> Schema | None:

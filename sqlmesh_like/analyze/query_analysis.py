@@ -45,6 +45,7 @@ from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import Location, SqlError, as_sql_error
 from sqlmesh_like.names import Schema
 from sqlmesh_like.render.rendered import InputRef, PythonCode, RenderedModel
+from sqlmesh_like.render.table_inputs import tables_read
 
 _OPENING = {"'": "quote", '"': "quote", "`": "quote", "/*": "comment"}
 _WORD = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/\*|[^'"`/-]+|.""", re.DOTALL)
@@ -321,10 +322,7 @@ def _inline_views(
     by_table: Mapping[tuple[str, str], InputRef],
     views: Mapping[str, QueryFacts],
 ) -> tuple[exp.Expr, tuple[InputRef, ...]]:
-    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
-    for ref in inputs:
-        if ref.unique_id in views:
-            used |= {inner.unique_id: inner for inner in views[ref.unique_id].inputs}
+    used = tables_read(inputs, {unique_id: view.inputs for unique_id, view in views.items()})
 
     def inline(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Table):
@@ -338,4 +336,4 @@ def _inline_views(
         joins = [join.transform(inline) for join in node.args.get("joins") or []]
         return exp.Subquery(this=view.tree.copy(), alias=alias, joins=joins)
 
-    return distinct_ctes(tree.transform(inline)) if views else tree, tuple(used.values())
+    return distinct_ctes(tree.transform(inline)) if views else tree, used

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from sqlmesh_like.project.nodes import ParsedProject
 from sqlmesh_like.project.testing.unit_test_spec import Fixture
 from sqlmesh_like.render.rendered import ChangedRows, RenderedUnitTest
-from sqlmesh_like.render.unit_tests import jinja_call
 
 _OVERRIDES = ("macros", "vars", "env_vars")
 
@@ -48,6 +47,8 @@ def unit_test(test: RenderedUnitTest, project: ParsedProject) -> dict[str, objec
 
 
 def _input(test: RenderedUnitTest, unique_id: str) -> str:
+    from sqlmesh_like.render.unit_tests import jinja_call
+
     ref = next(input_ref for input_ref in test.inputs if input_ref.unique_id == unique_id)
     return "this" if unique_id == test.model.unique_id else jinja_call(ref)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlmesh_like.analyze.algebra.relation import Join, walk
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog

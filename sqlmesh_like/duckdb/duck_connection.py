@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from threading import Timer
+from typing import Protocol, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -27,6 +28,7 @@ _PLAIN: dict[str, str] = {
     # compared with 0 as if it were 0 (`tests/unit/duckdb/test_connections.py`).
     "disabled_optimizers": "common_subplan",
 }
+Key = TypeVar("Key", contravariant=True)
 _MEMORY = "1GB"
 SECONDS = 60.0
 """Time limit of an untrusted query, in seconds: ample for the handwritten rows that it reads."""
@@ -34,36 +36,59 @@ ANSWERS = ["SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL ieee_floating_point_ops = 
 """What a sandbox begins with: its zone, and no infinity for x / 0, which is NULL in Spark without ANSI."""
 
 
+class _Instances(Protocol[Key]):
+    """Instances by what they are made of, and by process."""
+
+    def __call__(self, key: Key, process: int, /) -> duckdb.DuckDBPyConnection: ...
+
+    def cache_clear(self) -> None: ...
+
+
 def sandbox(threads: int = 1, memory_limit: str = _MEMORY) -> duckdb.DuckDBPyConnection:
     """A database in memory for untrusted text."""
     return _connect_locked({"threads": str(threads), "memory_limit": memory_limit, "temp_directory": ""}, ())
 
 
+class Workspace:
+    """An empty database of its own in an instance that the process keeps, gone when it is closed.
+
+    To start an instance takes ten times as long as to add a database to it. What runs in it says `schema.table`, and
+    finds its own; settings are locked and the same for all; the memory is the instance's.
+    """
+
+    def __init__(self, instance: duckdb.DuckDBPyConnection) -> None:
+        self._instance, self._name = instance, f"workspace_{uuid4().hex}"
+        self.connection = instance.cursor()
+        self.connection.execute(f"ATTACH ':memory:' AS {self._name}; USE {self._name}")
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """Another connection to this database."""
+        cursor = self._instance.cursor()
+        cursor.execute(f"USE {self._name}")
+        return cursor
+
+    def close(self) -> None:
+        self.connection.close()
+        with suppress(duckdb.Error):
+            self._instance.cursor().execute(f"DETACH {self._name}")
+
+
 @contextmanager
 def workspace(threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An empty sandbox that is gone afterwards: a database of its own in an instance that the process keeps.
-
-    To start an instance takes twenty times as long as to add a database to it. What runs in it says `schema.table`, and
-    finds its own; the memory is the instance's.
-    """
-    process, name = os.getpid(), f"workspace_{uuid4().hex}"
+    """An empty sandbox that is gone afterwards."""
+    space = _workspace_in(_instance, threads)
     try:
-        connection = _attach_database(name, threads, process)
-    except duckdb.Error:  # after an internal error an instance refuses all that follows
-        _instance.cache_clear()
-        connection = _attach_database(name, threads, process)
-    try:
-        yield connection
+        yield space.connection
     finally:
-        connection.close()
-        with suppress(duckdb.Error):
-            _instance(threads, process).cursor().execute(f"DETACH {name}")
+        space.close()
 
 
-def _attach_database(name: str, threads: int, process: int) -> duckdb.DuckDBPyConnection:
-    connection = _instance(threads, process).cursor()
-    connection.execute(f"ATTACH ':memory:' AS {name}; USE {name}")
-    return connection
+def _workspace_in(instance_of: _Instances[Key], key: Key) -> Workspace:
+    try:
+        return Workspace(instance_of(key, os.getpid()))
+    except duckdb.Error:  # after an internal error an instance refuses all that follows
+        instance_of.cache_clear()
+        return Workspace(instance_of(key, os.getpid()))
 
 
 @cache
@@ -72,9 +97,23 @@ def _instance(threads: int, process: int) -> duckdb.DuckDBPyConnection:  # noqa:
     return sandbox(threads)
 
 
-def reader(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
-    """A database in memory for a user's query over these files and no others."""
-    return _connect_locked({"threads": "1"}, files)
+def reader(files: Sequence[str]) -> Workspace:
+    """A database in memory for a user's query over these files and no others.
+
+    What an instance may read is settled when it is locked, so only readers of the very same files share one: the data
+    tests of one table.
+    """
+    from sqlmesh_like.hudi.storage import range_files
+
+    if range_files() is not None:  # what they read of stores is what they were opened with
+        return Workspace(_connect_locked({"threads": "1"}, files))
+    return _workspace_in(_reading_instance, tuple(files))
+
+
+@lru_cache(maxsize=4)
+def _reading_instance(files: tuple[str, ...], process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001
+    """It reads each file anew for each query, as an instance of its own would."""
+    return _connect_locked({"threads": "1", "enable_external_file_cache": "false"}, files)
 
 
 def _connect_locked(config: dict[str, str], files: Sequence[str]) -> duckdb.DuckDBPyConnection:

@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.clock import frozen
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.snapshot import SOURCE, key_expression, snapshot_program
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import first_unproven
@@ -62,8 +63,8 @@ class DuckEngine:
         self._warn = warn
         self._stand_in = stand_in
         self._now = now.astimezone(UTC).replace(tzinfo=None) if now.tzinfo else now
-        self._is_sandbox = files is None
-        self._db = sandbox() if files is None else reader(files)
+        self._reader = reader(files) if files is not None else None
+        self._db = self._reader.connection if self._reader is not None else sandbox()
         for statement in SETUP:
             self._db.execute(statement)
         self._schemas: dict[tuple[str, str], Schema] = {}  # with types that are proven, else None
@@ -71,7 +72,10 @@ class DuckEngine:
 
     def _time_limit(self, cursor: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
         """A time limit for untrusted queries; queries over a lake have none."""
-        return time_limit(cursor) if self._is_sandbox else nullcontext()
+        return time_limit(cursor) if self._reader is None else nullcontext()
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        return self._db.cursor() if self._reader is None else self._reader.cursor()
 
     def put(self, name: TableName, uri: str, schema: Schema, rows: Sequence[Sequence[object]]) -> None:
         """Create or replace a table with these rows and record its state."""
@@ -107,7 +111,7 @@ class DuckEngine:
         assert model.config.snapshot is not None
         source = replace(model, table=TableName("_sml", SOURCE))
         facts, doubt = replace(planned.compiled.facts, model=source), ""
-        whole = replace(planned, compiled=replace(planned.compiled, facts=facts))
+        whole = replace(planned, compiled=CompiledModel.of(facts))
         keys = model.config.snapshot.unique_key
         try:
             if why := next(filter(None, map(first_unproven, filter(None, map(key_expression, keys)))), None):
@@ -131,7 +135,7 @@ class DuckEngine:
         return WriteResult("full_refresh", count, 0, True, warning=doubt)
 
     def _schema_of(self, name: TableName) -> Schema:
-        rows = self._db.cursor().execute(f"DESCRIBE {_table_sql(name)}").fetchall()
+        rows = self._cursor().execute(f"DESCRIBE {_table_sql(name)}").fetchall()
         return tuple(Column(row[0], spark_name(row[1])) for row in rows)
 
     def release(self) -> None:
@@ -150,7 +154,7 @@ class DuckEngine:
         known = {column.name.lower(): column.type for state in tables.values() for column in state.schema or ()}
         try:
             text, doubt = self._text_or_doubt(tree)
-            cursor = self._db.cursor()
+            cursor = self._cursor()
             with self._time_limit(cursor):
                 cursor.execute(text if limit < 0 else f"SELECT * FROM ({text}) LIMIT {limit}")
                 rows = tuple(cursor.fetchall())
@@ -169,7 +173,7 @@ class DuckEngine:
             tree = sqlglot.parse_one(statement, dialect=SPARK)
             if not isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
                 raise NodeError("DuckDB runs no statements but those that change rows")
-            cursor = self._db.cursor()
+            cursor = self._cursor()
             with self._time_limit(cursor):
                 why = next(filter(None, map(first_unproven, _statement_queries(tree))), None)
                 if why is None and (why := self._change_if_proven(cursor, tree)) is None:
@@ -203,7 +207,7 @@ class DuckEngine:
         return False
 
     def stop(self) -> None:
-        self._db.close()
+        (self._db if self._reader is None else self._reader).close()
 
     def _build(self, planned: PlannedModel, translate: Callable[[exp.Expr], str]) -> int:
         """Build the table by the translated query; return its row count. Raises NodeError, and as `translate` does."""
@@ -247,7 +251,7 @@ class DuckEngine:
             raise NotCheckable(f"not checkable here: {why}")
         text = self._to_duck_sql(tree)
         try:
-            cursor = self._db.cursor()
+            cursor = self._cursor()
             with self._time_limit(cursor):
                 cursor.execute(f"DESCRIBE {self._to_duck_sql(add_type_checks(tree))}")
                 cursor.execute(self._to_duck_sql(add_guards(tree))).fetchall()
@@ -259,7 +263,7 @@ class DuckEngine:
 
     def _proven(self, tree: exp.Expr, reason: str) -> str:
         """The query as `exact_sql` proves it, which knows types. Raises NotCheckable for `reason` where it does not."""
-        cursor, query = self._db.cursor(), frozen(tree, self._now)
+        cursor, query = self._cursor(), frozen(tree, self._now)
         try:
             if not isinstance(query, exp.Query):
                 raise Unproven("other than a query")
@@ -279,7 +283,7 @@ class DuckEngine:
     def _place(self, name: TableName) -> duckdb.DuckDBPyConnection:
         with self._lock:
             self._db.execute(f"CREATE SCHEMA IF NOT EXISTS {duck_quoted(name.schema)}")
-        return self._db.cursor()
+        return self._cursor()
 
     def _check_key(self, model: RenderedModel, cursor: duckdb.DuckDBPyConnection) -> None:
         if not model.config.unique_key:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.classify.rules import reason
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
 from sqlmesh_like.plan.fingerprint import fingerprint
 from sqlmesh_like.plan.history import History, TableState

@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import exp, log
+from typing import TYPE_CHECKING
 
-from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.classify.strategy import Strategy
 
 # Seconds per byte, measured on two cores. Merging reads, looks up and writes record by record: 1,000 rows spread over a
 # million took several times as long as writing the million in bulk.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sqlmesh_like.classify.advice.trial import with_useful_advice
 from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.program import TablePlan
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.plan.cost import NO_WORK, Estimate, WorkEstimate

@@ -15,17 +15,19 @@ from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Sca
 from sqlmesh_like.analyze.binding.subqueries.in_values import asks_both_ways
 from sqlmesh_like.analyze.expressions.types import averages_doubles
 from sqlmesh_like.classify.group_tops import group_top
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.program import STATE_VERSION
 from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import FINGERPRINT
-from sqlmesh_like.plan.history import AS_WRITTEN, TableRecord
+from sqlmesh_like.plan.history import TableRecord
 
 _FIXED_SETTINGS = {"timezone": "UTC", "ansi": False}
 
 
 def fingerprint(compiled: CompiledModel) -> str:
     """Hash of all that decides what stored rows mean: query, used input columns and types, settings, state layout."""
+    if compiled.known is not None:
+        return compiled.known
     text = compiled.facts.tree.sql(FINGERPRINT, comments=False, normalize=True)
     return _digest({"query": text, "columns": _columns(compiled.facts.relation), **_settings(compiled)})
 
@@ -47,7 +49,7 @@ def meaning(compiled: CompiledModel) -> str:
 
 def is_of_query(record: TableRecord, compiled: CompiledModel, print_: str | None = None) -> bool:
     """Whether the rows that a commit left are those of a query: of one text, or of one meaning."""
-    if record.fingerprint.removesuffix(AS_WRITTEN) == (print_ or fingerprint(compiled)):
+    if record.has_fingerprint(print_ or fingerprint(compiled)):
         return True
     return bool(record.meaning) and record.meaning == meaning(compiled)
 

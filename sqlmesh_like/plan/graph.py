@@ -13,7 +13,6 @@ from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.nodes import Exposure, ParsedProject
 from sqlmesh_like.project.semantic.declarations import SemanticModel
 from sqlmesh_like.project.versions import Version
-from sqlmesh_like.render.exposures import place_of_ref
 from sqlmesh_like.render.rendered import (
     RenderedExposure,
     RenderedModel,
@@ -276,6 +275,8 @@ def _unit_test(test: RenderedUnitTest) -> Node:
 
 def _cycle_error(graph: Graph, texts: Mapping[NodeId, str]) -> CycleError:
     import networkx as nx  # takes a tenth of a second, and most projects have no cycle
+
+    from sqlmesh_like.render.exposures import place_of_ref
 
     nodes = graph.nodes
     edges: nx.DiGraph[str] = nx.DiGraph()

@@ -41,7 +41,7 @@ class TableRecord:
     started: str = ""  # when the work that led to this commit began (ISO 8601, UTC)
     seconds_expected: float = 0.0  # how long that work should take; 0: not known
     paces: Mapping[str, float] = field(default_factory=dict)  # of the runs before, see `plan.cost`
-    parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.query_changes`
+    parts: Mapping[str, str] = field(default_factory=dict)  # digests of the query's parts, see `plan.queries`
     meaning: str = ""  # see `plan.fingerprint`
     outline: Mapping[str, str] = field(
         default_factory=dict
@@ -50,6 +50,10 @@ class TableRecord:
     frozen_before: str = ""  # rows whose first partition column is below it may be those of earlier inputs and queries
     slices_built: int = 0  # of a build that is not finished, see `plan.slices`
     slices_left: tuple[str, ...] = ()  # the first partition value of each slice that the table does not have yet
+
+    def has_fingerprint(self, print_: str) -> bool:
+        """Whether the rows are those of the query with this fingerprint."""
+        return self.fingerprint.removesuffix(AS_WRITTEN) == print_
 
     def to_json(self) -> str:
         """The record as text; an older version can read it, unless partitions are frozen, or slices not built yet."""

@@ -8,32 +8,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
-from sqlmesh_like.analyze.algebra.lineage import is_one_group, split_columns
-from sqlmesh_like.analyze.algebra.relation import Windowed, walk
-from sqlmesh_like.analyze.expressions.clock import clock_calls, has_moved
-from sqlmesh_like.classify.clock import time_value_calls, time_value_reasons
 from sqlmesh_like.classify.rules import Reason, reason
-from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.compile import goes_on_from_its_rows
-from sqlmesh_like.delta.frozen import FrozenPartitions
-from sqlmesh_like.delta.program import Moves, TablePlan
-from sqlmesh_like.delta.whole_window import with_rows_below
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
-from sqlmesh_like.plan.cost import Estimate, InputCost, estimate, paces
-from sqlmesh_like.plan.edits.outline import Edit, stored_outline
-from sqlmesh_like.plan.edits.reconciliation import reconciliation
-from sqlmesh_like.plan.edits.recorded_query import as_recorded, recorded_query
-from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning
+from sqlmesh_like.plan.cost import Estimate, paces
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
 from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
-from sqlmesh_like.plan.query_changes import change_of_query, query_parts
 from sqlmesh_like.plan.slices.sliced_build import Slice, SlicedBuild
 from sqlmesh_like.render.rendered import InputRef
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from sqlmesh_like.classify.strategy import Strategy
+    from sqlmesh_like.delta.frozen import FrozenPartitions
+    from sqlmesh_like.delta.program import Moves, TablePlan
+    from sqlmesh_like.plan.edits.outline import Edit
+    from sqlmesh_like.plan.edits.reconciliation import Reconciliation
 
 SMALL_INPUT = 4_000_000
 """Bytes up to which an unchanged input is read whole: looking up only the rows that a change needs would take a job."""
@@ -100,6 +94,8 @@ class PlannedModel:
     @property
     def moves(self) -> Moves:
         """Which inputs have changed, and which of the others are small: the program of this run depends on both."""
+        from sqlmesh_like.delta.program import Moves
+
         moved = {item.ref.unique_id for item in self.inputs if item.has_moved}
         small = {i.ref.unique_id for i in self.inputs if i.volume is not None and i.volume.bytes <= SMALL_INPUT}
         return Moves(frozenset(moved), frozenset(small - moved))
@@ -161,6 +157,11 @@ class PlannedModel:
         self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None
     ) -> TableRecord:
         """The record for the commit of this run. `started`: when work on the table began."""
+        from sqlmesh_like.plan.edits.outline import stored_outline
+        from sqlmesh_like.plan.edits.recorded_query import recorded_query
+        from sqlmesh_like.plan.fingerprint import meaning
+        from sqlmesh_like.plan.queries.query_changes import query_parts
+
         model = self.compiled.model
         recorded = strategy if model.config.snapshot is None else "snapshot"
         part = self.slice if self.slice is not None and self.slice.left else None
@@ -196,14 +197,14 @@ def plan_model(
 
     `awaited` are inputs that the same run will change first; only `explain` plans before they have changed.
     """
-    print_ = fingerprint(compiled)
-    if not full_refresh and (recorded := as_recorded(target.record, compiled, print_)) is not compiled:
-        compiled, print_ = recorded, fingerprint(recorded)
+    print_ = _fingerprint(compiled)
+    if not full_refresh and target.record is not None and not target.record.has_fingerprint(print_):
+        compiled, print_ = _as_recorded(target.record, compiled, print_)
     inputs = tuple(
         input_version(ref, states[ref.unique_id], target.record, history, awaits=ref.unique_id in awaited)
         for ref in _required_inputs(compiled, states)
     )
-    is_later = is_clock_moved(clock_calls(compiled.facts.tree), target, now)
+    is_later = is_clock_moved(compiled.clock_calls, target, now)
     is_idle = not full_refresh and not is_later and not any(item.has_moved for item in inputs)
     inputs = tuple(_with_repeats(item, target.record, history, is_idle) for item in inputs)
     forced = _reasons_to_rebuild(compiled, target, inputs, print_, history, full_refresh, not is_idle)
@@ -212,7 +213,7 @@ def plan_model(
     require_tables(compiled, declared, (item.state.kind for item in inputs))
     is_partial = target.record is not None and bool(target.record.slices_left)
     frozen = None if is_partial else kept_partitions(compiled, target, declared, full_refresh=full_refresh)
-    kept = None if frozen or is_partial else reconciliation(compiled, target, inputs, forced, history)
+    kept = None if frozen or is_partial or not forced else _reconciliation(compiled, target, inputs, forced, history)
     edit = kept.edit if kept is not None else None
     follows = edit is not None and any(item.has_moved and not item.is_new for item in inputs)
     inputs = tuple(item.as_read() for item in inputs) if edit is not None else inputs
@@ -222,8 +223,14 @@ def plan_model(
             reconciles=True, edit=edit, follows=follows,
         )  # fmt: skip
     forced = kept.reasons if kept is not None else forced
-    estimated = None if is_idle and not forced else _estimate(compiled, target, inputs, history)
-    strategy, reasons = ("no_op", ()) if is_idle and not forced else _choose(compiled, target, forced, estimated, now)
+    estimated: Estimate | None = None
+    strategy: Strategy = "no_op"
+    reasons: tuple[Reason, ...] = ()
+    if not is_idle or forced:
+        from sqlmesh_like.plan.choice import choose, estimate_work
+
+        estimated = estimate_work(compiled, target, inputs, history)
+        strategy, reasons = choose(compiled, target, forced, estimated, now)
     is_asked_for = full_refresh or not target.exists or is_partial
     is_refused = compiled.model.config.refresh == "strict" and strategy == "full_refresh" and not is_asked_for
     if frozen is not None:
@@ -236,93 +243,63 @@ def plan_model(
     )  # fmt: skip
 
 
+def _fingerprint(compiled: CompiledModel) -> str:
+    if compiled.known is not None:
+        return compiled.known
+    from sqlmesh_like.plan.fingerprint import fingerprint
+
+    return fingerprint(compiled)
+
+
+def _as_recorded(record: TableRecord, compiled: CompiledModel, print_: str) -> tuple[CompiledModel, str]:
+    """The query with which the table goes on, and its fingerprint."""
+    from sqlmesh_like.plan.edits.recorded_query import as_recorded
+
+    recorded = as_recorded(record, compiled, print_)
+    return (compiled, print_) if recorded is compiled else (recorded, _fingerprint(recorded))
+
+
+def _reconciliation(
+    compiled: CompiledModel,
+    target: TableState,
+    inputs: tuple[InputVersion, ...],
+    forced: tuple[Reason, ...],
+    history: History,
+) -> Reconciliation | None:
+    from sqlmesh_like.plan.edits.reconciliation import reconciliation
+
+    return reconciliation(compiled, target, inputs, forced, history)
+
+
 def _required_inputs(compiled: CompiledModel, states: Mapping[str, TableState]) -> list[InputRef]:
     """The inputs, without missing tables that only a comment of the query names (`-- depends_on:`)."""
-    missing = [ref for ref in compiled.facts.inputs if not states[ref.unique_id].exists]
+    missing = [ref for ref in compiled.inputs if not states[ref.unique_id].exists]
     if not missing:
-        return list(compiled.facts.inputs)
+        return list(compiled.inputs)
+    from sqlglot import exp
+
     named = {(table.db.lower(), table.name.lower()) for table in compiled.facts.tree.find_all(exp.Table)}
     unread = {r.unique_id for r in missing if (r.table.schema.lower(), r.table.identifier.lower()) not in named}
-    return [ref for ref in compiled.facts.inputs if ref.unique_id not in unread]
+    return [ref for ref in compiled.inputs if ref.unique_id not in unread]
 
 
 def is_clock_moved(calls: list[exp.Expr], target: TableState, now: datetime) -> bool:
     """Whether one of these calls has a different value than in the run that wrote the table."""
     then = target.record.now if target.record else None
-    return bool(calls) and (then is None or has_moved(calls, datetime.fromisoformat(then), now))
+    if not calls or then is None:
+        return bool(calls)
+    from sqlmesh_like.analyze.expressions.clock import has_moved
 
-
-def _choose(
-    compiled: CompiledModel, target: TableState, forced: tuple[Reason, ...], estimate: Estimate | None, now: datetime
-) -> tuple[Strategy, tuple[Reason, ...]]:
-    if forced:
-        return "full_refresh", forced
-    facts = compiled.facts
-    if facts.relation is not None and is_clock_moved(time_value_calls(facts.relation), target, now):
-        return "full_refresh", time_value_reasons(facts.relation, facts)
-    if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
-        share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
-        times = estimate.incremental.seconds / estimate.full.seconds
-        return "full_refresh", (reason("CST001", f"{share}: following them would cost {times:.1f} times as much"),)
-    if estimate and estimate.other and estimate.strategy != compiled.classification.strategy:
-        rule = "CST003" if estimate.strategy == "recompute_merge" else "CST002"
-        # Why the chosen strategy is preferred to the default one.
-        strategy, work = estimate.other
-        ratio = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
-        change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
-        why = f"{change}: {strategy} would cost {ratio:.1f} times as much"
-        return estimate.strategy, (reason(rule, why),)
-    return compiled.classification.strategy, compiled.classification.reasons
-
-
-def _estimate(
-    compiled: CompiledModel, target: TableState, inputs: tuple[InputVersion, ...], history: History
-) -> Estimate | None:
-    if any(item.awaits or item.state.kind not in ("cow", "mor") for item in inputs):
-        return None
-    split = _split_inputs(compiled, inputs)
-    sizes = [InputCost(i.volume or Volume(), i.change, i.ref.unique_id in split) for i in inputs]
-    # Other strategies that yield the same rows, keys and state. Only `refresh: auto` considers the whole query.
-    allowed = compiled.classification
-    others: tuple[Strategy, ...] = (allowed.alternative,) if allowed.alternative else ()
-    has_build = compiled.table.build is not None and allowed.strategy != "full_refresh"
-    alternatives = (*others, "recompute_merge") if has_build and compiled.model.config.refresh == "auto" else others
-    return estimate(
-        compiled.classification.strategy, sizes, _volume(target, history), alternatives=alternatives,
-        has_logs=target.kind == "mor", has_whole_groups=_has_whole_groups(compiled),
-        has_own_rows=goes_on_from_its_rows(compiled.facts), paces=paces(target),
-    )  # fmt: skip
-
-
-def _has_whole_groups(compiled: CompiledModel) -> bool:
-    """Whether something is computed over all rows of a query below; not of one whose rows the table itself holds."""
-    relation = compiled.facts.relation
-    if relation is None:
-        return False
-    is_held = not isinstance(relation, Windowed) or with_rows_below(relation) is not None
-    return any(is_one_group(node) for node in walk(relation) if node is not relation or not is_held)
-
-
-def _split_inputs(compiled: CompiledModel, inputs: tuple[InputVersion, ...]) -> set[str]:
-    """Inputs whose partition columns are, by lineage, those of the target: only their affected partitions are read."""
-    partition_by = compiled.model.config.partition_by
-    if compiled.facts.relation is None or not partition_by:
-        return set()
-    origins = split_columns(compiled.facts.relation)
-    input_ids: set[str] = set()
-    for item in inputs:
-        traced = {origins.get(name.lower(), {}).get(item.ref.unique_id, "").lower() for name in partition_by}
-        laid_out = {name.lower() for name in item.state.layout.columns}
-        input_ids |= {item.ref.unique_id} if laid_out and laid_out <= traced else set()
-    return input_ids
+    return has_moved(calls, datetime.fromisoformat(then), now)
 
 
 def _with_volume(item: InputVersion, history: History) -> InputVersion:
     is_known = not item.awaits and item.state.kind in ("cow", "mor")
-    return replace(item, volume=_volume(item.state, history)) if is_known else item
+    return replace(item, volume=volume_of(item.state, history)) if is_known else item
 
 
-def _volume(state: TableState, history: History) -> Volume:
+def volume_of(state: TableState, history: History) -> Volume:
+    """How much a table holds at its newest commit."""
     return history.volume(state.uri, state.frontier) if state.frontier else Volume()
 
 
@@ -368,10 +345,8 @@ def _reasons_to_rebuild(
     reasons: list[Reason] = []
     if target.is_foreign_on_top:
         reasons.append(reason("HIS004", "its newest commit was not written by a run of this project"))
-    if not is_of_query(target.record, compiled, print_):
-        reasons.append(
-            reason("HIS002", f"changed since the last run: {change_of_query(compiled, target.record, target)}")
-        )
+    if not target.record.has_fingerprint(print_) and (change := _change_of_query(compiled, target, print_)):
+        reasons.append(reason("HIS002", f"changed since the last run: {change}"))
     if set(target.record.frontier) != {item.ref.unique_id for item in inputs}:
         reasons.append(reason("HIS005", "the recorded frontier names other inputs"))
     elif target.record.repeating != _repeating(inputs):
@@ -383,6 +358,16 @@ def _reasons_to_rebuild(
     if is_moved and not reasons and (missing := history.missing(target.uri)):
         reasons.append(reason("HIS006", missing))
     return tuple(reasons) or _config_reasons(compiled, inputs, target.record, is_moved)
+
+
+def _change_of_query(compiled: CompiledModel, target: TableState, print_: str) -> str | None:
+    """What differs from the query that wrote the table; None if it is of one meaning with it."""
+    from sqlmesh_like.plan.fingerprint import is_of_query
+    from sqlmesh_like.plan.queries.query_changes import change_of_query
+
+    record = target.record
+    assert record is not None
+    return None if is_of_query(record, compiled, print_) else change_of_query(compiled, record, target)
 
 
 def _repeating(inputs: tuple[InputVersion, ...]) -> tuple[str, ...]:

@@ -7,21 +7,22 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.analyze.query_analysis import QueryFacts, parse
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel, known_model
 from sqlmesh_like.errors import UnreadableTableError
 from sqlmesh_like.names import Schema, TableName
-from sqlmesh_like.plan.author_incremental import plan_branch
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.checks.check import refuse_foreign_tables
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel, plan_model
+from sqlmesh_like.plan.queries.known_queries import KnownQueries
 from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.plan.slices.sliced_plan import with_slices
 from sqlmesh_like.render.rendered import RenderedModel, RenderedProject, RenderedTest
 from sqlmesh_like.render.table_inputs import TableInputs
+
+if TYPE_CHECKING:
+    from sqlmesh_like.analyze.query_analysis import QueryFacts
 
 _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
@@ -46,6 +47,7 @@ class Planner:
     nothing. `foreseen` are columns, by unique id, of tables that do not exist yet: those of a seed's file.
     `has_catalog`: a query may name tables that are not the project's. `advances`: that of `PlannedModel`.
     `slices`: how builds are divided; None: tables do not outlive the run, and are built as a whole.
+    `queries`: what earlier calls know of queries.
     """
 
     rendered: RenderedProject
@@ -57,6 +59,7 @@ class Planner:
     has_catalog: bool = False
     advances: bool = False
     slices: SliceWish | None = None
+    queries: KnownQueries | None = None
 
     @cached_property
     def reads(self) -> TableInputs:
@@ -78,19 +81,37 @@ class Planner:
 
     def require_known_tables(self, model: RenderedModel) -> None:
         """Raise SqlError if a text rendered from query results names a table that is not the project's."""
+        from sqlmesh_like.analyze.query_analysis import parse
+        from sqlmesh_like.plan.checks.check import refuse_foreign_tables
+
         if not self.has_catalog:
             refuse_foreign_tables(model, parse(model))
 
     def compile(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
         """Compile a model, and the views that it reads, with the columns of pinned tables. Raises SqlError."""
+        below, schemas = self._read_by(model, states)
+        return _compile(below, model, schemas)
+
+    def _compile_known(self, model: RenderedModel, states: Mapping[str, TableState]) -> CompiledModel:
+        """Do the same, but not before it is needed where the fingerprint of the query is known. Raises SqlError."""
+        below, schemas = self._read_by(model, states)
+        key = self.queries.key(model, below, schemas) if self.queries is not None else None
+        if self.queries is None or key is None:
+            return _compile(below, model, schemas)
+        known = self.queries.find(model.unique_id, key)
+        if known is not None:
+            return known_model(below, model, known, lambda: _compile(below, model, schemas))
+        return self.queries.remember(key, _compile(below, model, schemas))
+
+    def _read_by(
+        self, model: RenderedModel, states: Mapping[str, TableState]
+    ) -> tuple[list[RenderedModel], dict[str, Schema | None]]:
+        """The models that are compiled before this one, each after its inputs, and the columns of tables by id."""
         unbuilt = [self.live(below) for below in self._unbuilt_below(model, states)]
         further = {unique_id for one in (*unbuilt, model) for unique_id in self.inputs(one)} - set(states)
         known = {**self.catalog.states(further), **states}
         schemas = {unique_id: state.schema or self.foreseen.get(unique_id) for unique_id, state in known.items()}
-        compiler = Compiler(schemas)
-        for below in unbuilt:
-            compiler.compile(below)
-        return compiler.compile(model)
+        return unbuilt, schemas
 
     def tables(self, facts: QueryFacts, states: Mapping[str, TableState]) -> dict[TableName, TableState]:
         """The tables that a query reads, as pinned; one that a lake query chose during rendering, as it is now."""
@@ -135,7 +156,7 @@ class Planner:
             for unique_id in self.inputs(model)
         }
         live = self.live(model)
-        compiled = self.compile(live, states)
+        compiled = self._compile_known(live, states)
         states |= self._unforeseen(compiled, states)
         target = self._target(model)
         if model.config.frozen_before is not None:
@@ -188,6 +209,8 @@ class Planner:
         pinned: Mapping[str, TableState],
         awaited: Collection[str],
     ) -> PlannedModel:
+        from sqlmesh_like.plan.author_incremental import plan_branch
+
         branch = model.branch
         assert branch is not None
         states = {i: pinned[i] if i in pinned else self.catalog.state(i) for i in self.inputs(branch)}
@@ -198,7 +221,7 @@ class Planner:
 
     def _unforeseen(self, compiled: CompiledModel, states: Mapping[str, TableState]) -> Mapping[str, TableState]:
         """Inputs that a lake query chose during rendering, as they are now."""
-        return self.catalog.states(ref.unique_id for ref in compiled.facts.inputs if ref.unique_id not in states)
+        return self.catalog.states(ref.unique_id for ref in compiled.inputs if ref.unique_id not in states)
 
     def _is_full(self, model: RenderedModel) -> bool:
         return self.full_refresh if model.config.full_refresh is None else model.config.full_refresh
@@ -222,3 +245,11 @@ class Planner:
     def views_below(self, model: RenderedModel) -> list[RenderedModel]:
         """Views that the model reads, directly or through views, each after its inputs."""
         return self.reads.views_below(model)
+
+
+def _compile(
+    below: Iterable[RenderedModel], model: RenderedModel, schemas: Mapping[str, Schema | None]
+) -> CompiledModel:
+    from sqlmesh_like.compiler import compile_after  # a run with nothing to do compiles nothing, and imports none of it
+
+    return compile_after(below, model, schemas)

@@ -13,10 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sqlglot import exp
-
-from sqlmesh_like.delta.machine import work_of
-from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
@@ -214,6 +210,11 @@ def _load_with_help(planned: PlannedModel, own: int, rewritten: int) -> int | No
     None: they would have to return too much. What a step returns is known only when it runs: if that is too much,
     executors do all of the work. Of recomputed rows, the table tells how many there are.
     """
+    from sqlglot import exp
+
+    from sqlmesh_like.delta.machine import work_of
+    from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
+
     changes = sum(item.change.read for item in planned.inputs if item.has_moved)
     match work_of(planned.table, planned.strategy, planned.moves):
         case DeltaProgram():

@@ -24,7 +24,7 @@ from sqlmesh_like.analyze.algebra.relation import (
     Windowed,
     columns,
 )
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.affected_keys import key_columns, visible_keys
 from sqlmesh_like.names import Schema
 

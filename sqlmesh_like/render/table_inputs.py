@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -31,7 +31,7 @@ class TableInputs:
 
     @cached_property
     def _views(self) -> dict[str, RenderedModel]:
-        return {i: model for i, model in self.models.items() if model.config.materialized in ("view", "ephemeral")}
+        return {i: model for i, model in self.models.items() if is_view(model)}
 
     def of(self, reader: Reader) -> tuple[str, ...]:
         """Ids of the tables that a node reads, directly or through views."""
@@ -60,3 +60,16 @@ class TableInputs:
 
         visit(reader)
         return list(views.values())
+
+
+def is_view(model: RenderedModel) -> bool:
+    """Whether the model has no table: its query is inlined where it is read."""
+    return model.config.materialized in ("view", "ephemeral")
+
+
+def tables_read(inputs: tuple[InputRef, ...], views: Mapping[str, tuple[InputRef, ...]]) -> tuple[InputRef, ...]:
+    """The tables that a query reads whose inputs are these. `views`: the tables that each view reads."""
+    used = {ref.unique_id: ref for ref in inputs if ref.unique_id not in views}
+    for ref in inputs:
+        used |= {inner.unique_id: inner for inner in views.get(ref.unique_id, ())}
+    return tuple(used.values())

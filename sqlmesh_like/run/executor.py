@@ -10,19 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import Location, NewerVersionError, RetryableError, SmlError
 from sqlmesh_like.names import NodeId
-from sqlmesh_like.plan.checks.contracts import refuse_unlike
-from sqlmesh_like.plan.explain import explain_estimate
 from sqlmesh_like.plan.graph import Graph
 from sqlmesh_like.plan.history import CommitSummary, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.planner import Planner
-from sqlmesh_like.plan.slices.backfill import plan_backfill, require_backfill
 from sqlmesh_like.project.config import HookTime
 from sqlmesh_like.project.semantic.declarations import SavedQuery
 from sqlmesh_like.render.rendered import (
@@ -47,9 +45,12 @@ from sqlmesh_like.run.result import (
 )
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of, running_order
 from sqlmesh_like.run.seeds import SeedTable, is_loaded
-from sqlmesh_like.run.slices import SliceRun, TableMoves
 from sqlmesh_like.run.tests import as_model, run_test
-from sqlmesh_like.run.unit_tests import UnitWork
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.classify.strategy import Strategy
+    from sqlmesh_like.run.slices import TableMoves
+    from sqlmesh_like.run.unit_tests import UnitWork
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class Executor:
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
     _pinned: dict[str, TableState] = field(default_factory=dict)
     _left: Mapping[str, TableState] | None = None
-    _shared: NamedColumns = field(default_factory=dict)
+    _nodes_of_run: Sequence[RenderedNode] = ()
 
     def run(self, selected: Sequence[str]) -> RunResult:
         """Run models, seeds and tests given by unique id. Errors of a node end up in its result; none is raised."""
@@ -131,12 +132,19 @@ class Executor:
     def _pin(self, nodes: Sequence[RenderedNode]) -> None:
         built, read = {node.unique_id for node in nodes}, self._inputs_of(nodes)
         self._pinned = self.planner.catalog.states(unique_id for unique_id in read if unique_id not in built)
+        self._nodes_of_run = nodes
+
+    @cached_property
+    def _shared(self) -> NamedColumns:
+        """Which columns the models of the run name of each table that several read; a run that applies nothing need not
+        know.
+        """
         words: dict[str, list[frozenset[str] | None]] = {}
-        for model in nodes:
+        for model in self._nodes_of_run:
             if isinstance(model, RenderedModel):
                 for unique_id in self.planner.inputs(model):
                     words.setdefault(unique_id, []).append(self.planner.words(model))
-        self._shared = {
+        return {
             unique_id: None if None in of_models else frozenset[str]().union(*filter(None, of_models))
             for unique_id, of_models in words.items()
             if len(of_models) > 1
@@ -215,6 +223,8 @@ class Executor:
         if model.config.snapshot is None:
             planned.require_allowed()
         if self.policy.backfill is not None:
+            from sqlmesh_like.plan.slices.backfill import require_backfill
+
             require_backfill(planned, self.policy.backfill)
         if planned.has_remains and self.moves is not None:
             self.moves.remove_beside(planned.target.uri)
@@ -230,9 +240,13 @@ class Executor:
             rest = self._plan_next(model, pinned)
             applied = applied.with_next(self._apply_plan(rest)) if rest.strategy != "no_op" else applied
         if self.policy.backfill is not None:
+            from sqlmesh_like.plan.slices.backfill import plan_backfill
+
             state = self.planner.catalog.state(model.unique_id)
             applied = self._apply_plan(plan_backfill(planned, state, self.policy.backfill)).with_next(applied)
         self._hook(model.unique_id, "post_hook")
+        from sqlmesh_like.plan.explain import explain_estimate  # where nothing was done, there is none
+
         return _BuiltModel(
             "warn" if applied.warning else "success", applied.warning, applied.strategy, applied,
             reasons=() if model.config.snapshot is not None else (*applied.reasons, *planned.reasons),
@@ -245,6 +259,8 @@ class Executor:
         return self.planner.plan(replace(model, config=replace(model.config, full_refresh=False)), pinned)
 
     def _apply_plan(self, planned: PlannedModel) -> WriteResult:
+        from sqlmesh_like.run.slices import SliceRun
+
         is_snapshot = planned.compiled.model.config.snapshot is not None
         history = self.planner.catalog.history
         try:
@@ -272,6 +288,8 @@ class Executor:
 
     def _try(self, view: RenderedModel, pinned: Mapping[str, TableState]) -> None:
         """Render a view again if it queries the lake; with `runs_views` also run its query. Raises what is wrong."""
+        from sqlmesh_like.plan.checks.contracts import refuse_unlike
+
         live = self.planner.live(view)
         if not self.policy.runs_views:
             return

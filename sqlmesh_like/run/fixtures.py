@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlmesh_like.analyze.expressions.types import normalize
+from sqlmesh_like.analyze.spark_types.type_names import normalize
 from sqlmesh_like.errors import Location, ProjectError, nearest, with_article
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.testing.unit_test_spec import Fixture

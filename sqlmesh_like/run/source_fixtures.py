@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from sqlmesh_like.compiler import declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.project.nodes import PartitionBy, SourceTable
@@ -39,6 +38,8 @@ class FixtureTable:
 
 def source_fixture(root: Path, table: SourceTable) -> FixtureTable | None:
     """The rows of a source's fixture, None if it has none. Raises ProjectError with file, line and column."""
+    from sqlmesh_like.compiler import declared_schema
+
     path = _find(root, table.source_name, table.name)
     if path is None:
         return None

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
-from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.errors import Location, ProjectError, SqlError
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
@@ -17,6 +14,9 @@ from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
 from sqlmesh_like.run.ports import Engine, Rows
 from sqlmesh_like.run.result import NodeStatus
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlglot import exp
 
 SAMPLE = 5
 """Number of failing rows that are shown."""
@@ -53,6 +53,8 @@ def run_test(
 
     `warnings_fail`: as with dbt's `--warn-error`, a test fails instead of warning.
     """
+    from sqlglot import exp
+
     asked, test = test.asks_lake, planner.rerender.test(test) if planner.rerender is not None else test
     model = as_model(test)
     states = {i: pinned[i] if i in pinned else planner.catalog.state(i) for i in planner.inputs(model)}
@@ -95,6 +97,11 @@ def _declaration(test: RenderedTest) -> Location:
 
 def _count_query(tree: exp.Expr, test: RenderedTest) -> exp.Expr:
     """A query for one row: the count, whether it warns, whether it fails."""
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    from sqlmesh_like.analyze.nesting import parse_text
+
     count = str(test.config.get("fail_calc") or "count(*)")
     conditions = [_condition(test, name) for name in ("warn_if", "error_if")]
     texts = [f"{count} AS failures", *(f"{count} {condition}" for condition in conditions)]
@@ -114,6 +121,8 @@ def _condition(test: RenderedTest, name: str) -> str:
 
 
 def _as_subquery(tree: exp.Expr) -> exp.Subquery:
+    from sqlglot import exp
+
     return exp.Subquery(this=tree.copy(), alias=exp.TableAlias(this=exp.to_identifier("sml_test")))
 
 

@@ -14,7 +14,8 @@ from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.nesting import parse_text
 from sqlmesh_like.analyze.query_analysis import parse
-from sqlmesh_like.compiler import CompiledModel, Compiler, declared_schema
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler, declared_schema
 from sqlmesh_like.errors import Location, ProjectError, nearest
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.check import refuse_foreign_tables

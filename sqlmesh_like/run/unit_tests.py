@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.errors import SmlError
 from sqlmesh_like.render.rendered import RenderedUnitTest
 from sqlmesh_like.run.ports import Rows
 from sqlmesh_like.run.result import NodeStatus, RenderedNode, TestResult
 from sqlmesh_like.run.row_diff import RowDiff, compare
 from sqlmesh_like.run.unit_cases import UnitCase, expected_rows
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.classify.strategy import Strategy
 
 
 @dataclass(frozen=True)

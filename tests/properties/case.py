@@ -16,7 +16,8 @@ from pprint import pformat
 from typing import TypeVar
 
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, RowActions
 from sqlmesh_like.names import Column, NodeId, Schema, TableName
 from sqlmesh_like.project.nodes import ModelConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from sqlmesh_like.plan.edits.edited_query import edit_between, program_strategy
 from sqlmesh_like.plan.edits.outline import Edit, edit_of, stored_outline

@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from sqlmesh_like.classify.rules import TIED
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.delta.rows import rows
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, RowActions, StateMismatch
 from sqlmesh_like.names import Column, NodeId, Schema, TableName

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta import clock_boundary, join_graph
 from sqlmesh_like.delta.emptiness import without_empty
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake, SimulatedRows

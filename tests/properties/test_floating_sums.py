@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.delta import aggregates
 from sqlmesh_like.delta.keys import weight
 from sqlmesh_like.delta.states import AggregateState

@@ -14,7 +14,8 @@ import pytest
 
 from sqlmesh_like.classify.advice.rewritings import REWRITINGS
 from sqlmesh_like.classify.rules import RULES
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from tests.properties.lake import T, U, check, compiled, schema
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from tests.levels import IS_DEEP, parametrize
 from tests.properties.lake import compare

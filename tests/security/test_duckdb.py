@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -71,6 +71,12 @@ REACHING_OUT = (
 )
 
 
+@contextmanager
+def reading(files: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    with closing(reader(files)) as space:
+        yield space.connection
+
+
 @sample("statement", REACHING_OUT, every=3)
 @pytest.mark.parametrize("kind", ["sandbox", "workspace", "reader"])
 def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: str, tmp_path: Path) -> None:
@@ -80,7 +86,9 @@ def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: st
     file.write_text(f"a\n{SECRET}\n")
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
-    with {"sandbox": sandbox, "workspace": workspace}[kind]() if kind != "reader" else reader([str(other)]) as db:
+    opened: dict[str, Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]]
+    opened = {"sandbox": sandbox, "workspace": workspace, "reader": lambda: reading([str(other)])}
+    with opened[kind]() as db:
         with pytest.raises(duckdb.Error) as failed:
             db.cursor().execute(statement.format(file=file, folder=tmp_path)).fetchall()
         assert SECRET not in str(failed.value)
@@ -90,8 +98,38 @@ def test_no_statement_leaves_a_connection_for_strangers(statement: str, kind: st
 def test_a_reader_reads_its_files(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("a\n1\n")
-    with reader([str(file)]) as db:
+    with reading([str(file)]) as db:
         assert db.execute(f"select * from read_csv('{file}')").fetchall() == [(1,)]
+
+
+def test_readers_of_the_same_files_share_nothing_else(tmp_path: Path) -> None:
+    file, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    file.write_text("a\n1\n")
+    other.write_text(f"a\n{SECRET}\n")
+    query = f"select * from read_csv('{file}')"
+    with reading([str(file)]) as one, reading([str(file)]) as two, reading([str(other)]) as third:
+        one.execute(
+            f"create schema s; create view s.v as {query}; create macro m() as 1; create temp table t as {query}"
+        )
+        assert one.execute("select * from s.v").fetchall() == [(1,)]
+        for statement in ("select * from s.v", "select m()", "select * from t"):
+            with pytest.raises(duckdb.Error):
+                two.execute(statement)
+        two.execute("create schema s; create view s.v as select 2 as a")
+        assert [db.execute("select a from s.v").fetchall() for db in (one, two)] == [[(1,)], [(2,)]]
+        with pytest.raises(duckdb.Error):
+            third.execute(query)
+        with pytest.raises(duckdb.Error):
+            two.execute(f"select * from read_csv('{other}')")
+        file.write_text("a\n3\n")
+        assert [db.execute(query).fetchall() for db in (one, two)] == [[(3,)], [(3,)]]
+    space = reader([str(file)])
+    space.connection.execute("create schema s; create table s.t as select 5 as a")
+    assert space.cursor().execute("select a from s.t").fetchall() == [(5,)]
+    space.close()
+    with reading([str(file)]) as db:
+        held = "select count(*) from duckdb_databases() where database_name like 'workspace%'"
+        assert db.execute(held).fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize("open_", [sandbox, lambda: file_worker(), lambda: database(":memory:")])
@@ -110,7 +148,7 @@ def test_no_connection_changes_its_configuration_loads_extensions_or_reads_varia
         assert db.execute(select).fetchall() == [(False,)]
 
 
-@pytest.mark.parametrize("open_", [sandbox, lambda: reader([]), workspace, file_worker, lambda: database(":memory:")])
+@pytest.mark.parametrize("open_", [sandbox, lambda: reading([]), workspace, file_worker, lambda: database(":memory:")])
 def test_every_cursor_reads_timestamps_in_utc(
     open_: Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]],
 ) -> None:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from tests.properties.case import Batch, Case, Row
 from tests.properties.cases import CONSTRUCTS, MAKERS
 from tests.properties.query import Builder, Built

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow.parquet as pq
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.machine import ReadyStep
 from sqlmesh_like.delta.program import split_relation
 from sqlmesh_like.duckdb.duck_types import duck_quoted, duck_type

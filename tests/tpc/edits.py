@@ -14,7 +14,8 @@ import sqlglot
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.relation import scanned_columns, used_columns
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
 from sqlmesh_like.names import Column, Schema

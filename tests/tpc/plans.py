@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sqlmesh_like.classify.rules import Reason
 from sqlmesh_like.classify.strategy import Classification
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.project.loader import load_project
 from sqlmesh_like.project.profile import load_target
 from sqlmesh_like.render.renderer import render_project

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake, Value
 from sqlmesh_like.names import Column
 from sqlmesh_like.project.loader import load_project

@@ -12,14 +12,13 @@ from sqlmesh_like.app.lakes.lake_tables import LakeTables, open_tables
 from sqlmesh_like.app.lakes.local_first_engine import LocalFirstEngine
 from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.query_record import read_queries
 from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.plan.slices.sliced_build import SliceWish
-from sqlmesh_like.render.rerender import Rerenderer
-from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.ports import Engine, LakeEngine
 
 if TYPE_CHECKING:
@@ -40,10 +39,14 @@ class Lake(LakeTables):
             loaded.rendered, self.catalog, now, loaded.invocation.full_refresh,
             has_catalog=loaded.target.catalog != "none",
             slices=SliceWish() if loaded.target.type == "spark" else None,
+            queries=read_queries(loaded.entry_path) if loaded.target.type == "spark" else None,
         )  # fmt: skip
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
             return plain
+        from sqlmesh_like.render.rerender import Rerenderer
+        from sqlmesh_like.run.lake_query import LakeQuery
+
         renderer = loaded.renderer(now)
         return replace(
             plain,

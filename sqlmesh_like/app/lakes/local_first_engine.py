@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from sqlglot import exp
-
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import History, TableState
@@ -33,6 +31,8 @@ from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteReader,
 from sqlmesh_like.run.seeds import SeedTable
 
 if TYPE_CHECKING:
+    from sqlglot import exp
+
     from sqlmesh_like.duckdb.programs.local_actions import LocalActions
     from sqlmesh_like.duckdb.programs.local_models import LocalModels
 

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,19 @@ def _cache_file(folder: Path) -> Path:
 @cache
 def program_version() -> str:
     """Return a text that differs between versions of sqlglot and of this package's code."""
-    return "\n".join([version("sqlglot"), *sorted(_stamps(str(Path(sqlmesh_like.__file__).parent), ""))])
+    return "\n".join([_sqlglot_version(), *sorted(_stamps(str(Path(sqlmesh_like.__file__).parent), ""))])
+
+
+def _sqlglot_version() -> str:
+    """Return its place and the file that states its version: `importlib.metadata` imports thirty modules to say it."""
+    found = find_spec("sqlglot")
+    place = found.origin if found is not None else None
+    try:
+        return f"{place}\n{read_regular(Path(place or '').with_name('_version.py'))!r}"
+    except (OSError, ValueError):
+        from importlib.metadata import version
+
+        return version("sqlglot")
 
 
 def _stamps(folder: str, name: str) -> Iterator[str]:

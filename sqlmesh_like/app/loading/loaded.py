@@ -53,6 +53,7 @@ class Loaded:
     rendered: RenderedProject
     graph: Graph
     cache_path: Path | None = None  # values that depend only on the project are cached beside it
+    entry_path: Path | None = None  # where the project is cached, also if some nodes are rendered again by each call
     reporter: Reporter = field(default_factory=LogReporter)
     spark: SharedSpark | None = None
     now: datetime.datetime = EPOCH  # the clock of templates
@@ -223,7 +224,10 @@ def load(
         from sqlmesh_like.hudi.stores.store_client import use_store  # `--help` needs nothing of a lake
 
         use_store(target.warehouse, target.store)
-    return Loaded(invocation, project, target, cached.rendered, cached.graph, cached.cache_path, reporter, spark, now)
+    return Loaded(
+        invocation, project, target, cached.rendered, cached.graph, cached.cache_path, cached.entry_path, reporter,
+        spark, now,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from sqlmesh_like.app.loading.check_cache import cached_warnings, check_key, sto
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.catalog import Catalog, build_catalog
-from sqlmesh_like.plan.checks.check import CheckedModels, check_models
+from sqlmesh_like.plan.checks.checked_models import CheckedModels
 from sqlmesh_like.plan.checks.type_warning import TypeWarning
 from sqlmesh_like.project.reading.session_settings import EXTENSIONS
 from sqlmesh_like.render.rendered import RenderedModel, RenderedSeed, RenderedTest
@@ -114,6 +114,8 @@ def _check(
     known = cached_warnings(loaded.target_folder, key)
     if known is not None:
         return CheckedModels({}, known)
+    from sqlmesh_like.plan.checks.check import check_models
+
     loaded.reporter.phase(f"checking the SQL of {len(chosen)} models")
     checked = check_models(
         chosen, schemas, has_catalog=has_catalog, has_functions=has_functions, for_spark=for_spark, tests=tests

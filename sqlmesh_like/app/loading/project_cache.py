@@ -39,7 +39,10 @@ MAX_PROJECTS = 40
 
 @dataclass(frozen=True)
 class CachedProject:
-    """A project read and rendered for one target. Values derived from it are cached beside `cache_path`."""
+    """A project read and rendered for one target. Values derived from it are cached beside `cache_path`.
+
+    `entry_path`: where the project is cached, also if some nodes are rendered again by each call.
+    """
 
     project: ParsedProject
     target: Target
@@ -48,6 +51,7 @@ class CachedProject:
     cache_path: Path | None = None
     messages: tuple[LoggedMessage, ...] = ()
     """The messages of its templates, where it was read by an earlier call."""
+    entry_path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ def cached_project(
         target = resolve_target(entry.project)
     is_kept = invocation.partial_parse and _may_keep(entry) and _save_entry(path, entry, data)
     cache_path = path if is_kept and not entry.reads.clocked else None
-    return CachedProject(entry.project, target, entry.rendered, entry.graph, cache_path)
+    entry_path = path if is_kept else None
+    return CachedProject(entry.project, target, entry.rendered, entry.graph, cache_path, entry_path=entry_path)
 
 
 def _may_keep(entry: _Entry) -> bool:
@@ -114,13 +119,13 @@ def _as_it_is_now(
 ) -> CachedProject | None:
     clocked = entry.reads.clocked
     if not clocked:
-        return CachedProject(entry.project, target, entry.rendered, entry.graph, path, entry.messages)
+        return CachedProject(entry.project, target, entry.rendered, entry.graph, path, entry.messages, path)
     with without_collector():
         rendered = refresh(entry.project, target, entry.rendered, clocked)
     if rendered is None:
         return None
     messages = tuple(message for message in entry.messages if message[2] not in clocked)
-    return CachedProject(entry.project, target, rendered, entry.graph, None, messages)
+    return CachedProject(entry.project, target, rendered, entry.graph, None, messages, path)
 
 
 @contextmanager
@@ -146,8 +151,13 @@ def cached_text(cache_path: Path | None, name: str, make: Callable[[], str]) -> 
     except (OSError, UnicodeDecodeError):
         pass  # not cached yet
     text = make()
-    _write(path, scrub_text(text).encode())
+    write_beside(path, text)
     return text
+
+
+def write_beside(path: Path, text: str) -> None:
+    """Store a text beside a cached project, without secrets; where it cannot be written, it only costs time."""
+    _write(path, scrub_text(text).encode())
 
 
 def _cache_path(root: Path, invocation: Invocation) -> Path:

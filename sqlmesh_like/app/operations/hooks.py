@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import BESIDE_INGESTION
+from sqlmesh_like.app.loading.declared_hooks import has_hook, has_hooks, nodes_have_hooks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.reporter import Notify
 from sqlmesh_like.errors import SmlError, UsageError
 from sqlmesh_like.names import NodeId
 from sqlmesh_like.project.config import HookTime
-from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.project.reading.values import parse_vars
 from sqlmesh_like.render.library.call import TemplateCall
 from sqlmesh_like.render.operations import Operations
 from sqlmesh_like.run.hooks import Hooks
-from sqlmesh_like.run.lake_query import LakeQuery
 from sqlmesh_like.run.result import RunResult
 
 if TYPE_CHECKING:
     from sqlmesh_like.app.lakes.duck_lake import DuckLake
+    from sqlmesh_like.run.lake_query import LakeQuery
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,15 @@ def hooks_in_memory(
 
     Hooks of the run, and of views, are skipped with a warning on a `duckdb` target.
     """
+    from sqlmesh_like.run.lake_query import LakeQuery
+
     project = lake.loaded.project
     if project.on_run_start or project.on_run_end:
         notify("warning: on-run-start and on-run-end are statements for Spark: they are not run on DuckDB", "warn")
     for model in lake.loaded.rendered.models:
-        if model.config.materialized == "view" and model.unique_id in written and _has_hook(model.config):
+        if model.config.materialized == "view" and model.unique_id in written and has_hook(model.config):
             _warn_of_hook(model.unique_id, "a view is inlined where it is read", notify)
-    if not _nodes_have_hooks(lake.loaded, written):
+    if not nodes_have_hooks(lake.loaded, written):
         return None
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
     return HooksInMemory(_operations(lake, answers, now, command, selected), answers, notify)
@@ -72,28 +74,15 @@ def hooks_of(
     """Return the hooks of the nodes that are written and of the run, None where there are none."""
     if not has_hooks(lake.loaded, written):
         return None
+    from sqlmesh_like.run.lake_query import LakeQuery
+
     return Hooks(operations(lake, now, command, selected), LakeQuery(lake.planner(now), lake.engine, lake.engine))
-
-
-def has_hooks(loaded: Loaded, written: Collection[str]) -> bool:
-    """Whether the run, or a node that it writes, has a hook."""
-    project = loaded.project
-    return bool(project.on_run_start or project.on_run_end) or _nodes_have_hooks(loaded, written)
-
-
-def _nodes_have_hooks(loaded: Loaded, written: Collection[str]) -> bool:
-    rendered = loaded.rendered
-    models = [model.config for model in rendered.models if model.unique_id in written]
-    seeds = [seed.config for seed in rendered.seeds if seed.unique_id in written]
-    return any(map(_has_hook, models)) or any(config.get("pre_hook") or config.get("post_hook") for config in seeds)
-
-
-def _has_hook(config: ModelConfig) -> bool:
-    return bool(config.pre_hook or config.post_hook)
 
 
 def operations(lake: HudiLake, now: datetime, command: str, selected: Collection[str] = ()) -> Operations:
     """Return the renderer of a command's hooks and operations, which may query and change the lake."""
+    from sqlmesh_like.run.lake_query import LakeQuery
+
     answers = LakeQuery(lake.planner(now), lake.engine, lake.engine)
     return _operations(lake, answers, now, command, selected)
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from sqlmesh_like import stop_signals
 from sqlmesh_like.app.invocation import ALL_TYPES, ResourceTypes
@@ -17,11 +18,10 @@ from sqlmesh_like.app.lakes.lake import HudiLake, Lake, clock, open_lake
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks, idle_changes, lake_lock
 from sqlmesh_like.app.lakes.run_checks import check_run
 from sqlmesh_like.app.lakes.table_locks import run_locks
+from sqlmesh_like.app.loading.declared_hooks import has_hooks
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.app.loading.query_record import store_queries
 from sqlmesh_like.app.open_lineage.listener import with_lineage
-from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_run
-from sqlmesh_like.app.operations.environments.promotion import complete_promotions
-from sqlmesh_like.app.operations.hooks import end_context, hooks_in_memory, hooks_of
 from sqlmesh_like.app.operations.publishing import publisher_of
 from sqlmesh_like.app.operations.releases.release_after_run import (
     makes_release,
@@ -32,7 +32,7 @@ from sqlmesh_like.app.operations.releases.release_after_run import (
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.artifacts.files import require_writable
-from sqlmesh_like.delta.slices.partition_range import split_words
+from sqlmesh_like.environments.environment_file import environment_folders
 from sqlmesh_like.errors import MachineError, NodeError, SqlError, UsageError
 from sqlmesh_like.hudi.recovery import table_swap
 from sqlmesh_like.hudi.stores.commit_guard import claim_table
@@ -40,10 +40,13 @@ from sqlmesh_like.plan.graph import ResourceType
 from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
+from sqlmesh_like.run.hooks import Hooks
 from sqlmesh_like.run.result import RunResult
 from sqlmesh_like.run.schedule import Listener, Pace, Schedule, needs_of
 from sqlmesh_like.run.seeds import SeedTable
-from sqlmesh_like.run.unit_tests import UnitWork
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.run.unit_tests import UnitWork
 
 COMMAND_TYPES: Mapping[str, tuple[ResourceType, ...]] = {
     "seed": ("seed",),
@@ -133,13 +136,16 @@ def _run_on_lake(
     if loaded.target.type == "duckdb":
         return _run_in_memory(loaded, request, selected, written, units, listener, now)
     require_readable_releases(loaded, request.command)
-    complete_promotions(loaded)
+    if environments := list(environment_folders(loaded.target.warehouse)):
+        from sqlmesh_like.app.operations.environments.promotion import complete_promotions
+
+        complete_promotions(loaded, environments)
     lake, (seeds, unread) = open_lake(loaded, written), loaded.read_seeds(selected)
     with ExitStack() as listed:
         idle = idle_changes(loaded)
         listed.enter_context(lake.catalog.keep([*selected, *loaded.graph.above(selected)]))
         broken = check_run(lake, selected, written, seeds, listener.notify, unread)
-        hooks, publisher = hooks_of(lake, written, now, request.command, selected), publisher_of(lake, written)
+        hooks, publisher = _hooks(lake, written, now, request.command, selected), publisher_of(lake, written)
         executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=request.advances)
         executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
         executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
@@ -151,7 +157,10 @@ def _run_on_lake(
                     hooks.around_run(end=False, more={})
                 result = executor.run(selected)
                 listed.close()
+                store_queries(loaded.entry_path, executor.planner.queries, loaded.rendered)
                 if hooks is not None:
+                    from sqlmesh_like.app.operations.hooks import end_context
+
                     hooks.around_run(end=True, more=end_context(result))
                 result = release_after_run(
                     lake, request.command, executor, result, publisher, is_forced=request.advances
@@ -168,6 +177,16 @@ def _run_on_lake(
     return result
 
 
+def _hooks(
+    lake: HudiLake, written: Sequence[str], now: datetime, command: str, selected: Sequence[str]
+) -> Hooks | None:
+    if not has_hooks(lake.loaded, written):
+        return None
+    from sqlmesh_like.app.operations.hooks import hooks_of  # what renders them is not needed otherwise
+
+    return hooks_of(lake, written, now, command, selected)
+
+
 def _run_in_environment(
     loaded: Loaded,
     request: RunRequest,
@@ -177,6 +196,8 @@ def _run_in_environment(
     now: datetime,
 ) -> RunResult:
     """Run beside production: no release is made, nothing is published, and no history is removed."""
+    from sqlmesh_like.app.operations.environments.environment_run import environment_of_run, note_run
+
     seeds, unread = loaded.read_seeds(selected)
     with environment_of_run(loaded, request.command, selected, seeds, unread, now) as (lake, chosen):
         written = [unique_id for unique_id in chosen if loaded.graph.nodes[unique_id].resource_type not in _READING]
@@ -184,6 +205,7 @@ def _run_in_environment(
         executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=True)
         try:
             result = executor.run(chosen)
+            store_queries(loaded.entry_path, executor.planner.queries, loaded.rendered)
         finally:
             lake.engine.stop()
         note_run(lake, executor, result)
@@ -205,6 +227,7 @@ def _run_in_memory(
         open_duck_lake,
         without_rows,
     )
+    from sqlmesh_like.app.operations.hooks import hooks_in_memory
 
     wanted = [unique_id for unique_id in selected if loaded.graph.nodes[unique_id].resource_type not in _UNBUILT]
     lake, above = open_duck_lake(loaded, wanted, now), loaded.graph.above(wanted)
@@ -279,6 +302,8 @@ def _select_nodes(loaded: Loaded, request: RunRequest) -> Sequence[str]:
 
 def _require_partitions(loaded: Loaded, selected: Collection[str], backfill: str) -> None:
     """Raises UsageError where partitions of the selected models cannot be recomputed, whatever the lake holds."""
+    from sqlmesh_like.delta.slices.partition_range import split_words
+
     try:
         split_words(backfill)
     except ValueError as error:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.loading.preflight import checked_project, input_schemas
 from sqlmesh_like.classify.rules import Reason
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.errors import SmlError, SqlError
 from sqlmesh_like.render.rendered import RenderedModel
 

@@ -19,7 +19,7 @@ from sqlmesh_like.analyze.expressions.clock import frozen, has_moved
 from sqlmesh_like.classify.clock import time_value_calls
 from sqlmesh_like.classify.rules import TIED
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.clock_boundary import at_clocks
 from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.machine import Machine, MaintainedTable, PreparedQueries

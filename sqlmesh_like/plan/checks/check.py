@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -23,8 +23,9 @@ from sqlmesh_like.analyze.window_aliases import with_window_aliases
 from sqlmesh_like.compiler import Compiler, declared_schema, with_versions
 from sqlmesh_like.delta.snapshot import key_columns
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest, require_sound
+from sqlmesh_like.errors import Location, SqlError, as_sql_error, nearest
 from sqlmesh_like.names import Column, NodeId, Schema, python_function_of
+from sqlmesh_like.plan.checks.checked_models import CheckedModels
 from sqlmesh_like.plan.checks.column_names import column_places, refuse_unnamed, refuse_unstorable
 from sqlmesh_like.plan.checks.comparison_types import type_family, type_warnings
 from sqlmesh_like.plan.checks.config_place import config_place
@@ -45,22 +46,6 @@ _OF_ONE_COLUMN = (("macro.dbt.test_not_null",), ("macro.dbt.test_unique",))
 _SPARK_FUNCTIONS = frozenset(function.name for function in all_functions())
 _BEFORE_BRACKETS = _SPARK_FUNCTIONS | frozenset(_WORDS.split())
 _COMMA_TOO_MANY = "leave the comma out, or add what it is meant to separate"
-
-
-@dataclass(frozen=True)
-class CheckedModels:
-    """The result of a check: the first error of each broken node by unique id, and warnings of likely mistakes.
-
-    `harmless` are the errors of ephemeral models that no built node reads: their SQL is never run.
-    """
-
-    errors: Mapping[str, SqlError]
-    warnings: tuple[TypeWarning, ...]
-    harmless: Mapping[str, SqlError] = field(default_factory=dict)
-
-    def require_sound(self) -> None:
-        """Raise SqlError with all errors, one below the other, if there are any."""
-        require_sound(self.errors)
 
 
 def check_models(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmesh_like.analyze.expressions.types import normalize
+from sqlmesh_like.analyze.spark_types.type_names import normalize
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.checks.comparison_types import type_family

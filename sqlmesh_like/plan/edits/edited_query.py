@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlmesh_like.analyze.algebra.relation import Relation, TopK
 from sqlmesh_like.analyze.expressions.clock import clock_calls
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.compile import compile_table
 from sqlmesh_like.delta.edits.changed_rows import edit_change
 from sqlmesh_like.delta.edits.edited_columns import EditedColumns, edited_columns

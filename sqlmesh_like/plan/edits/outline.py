@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.algebra.canonical_expressions import over_columns
 from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
 from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.spark_types.type_names import is_stored
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.keys import key
 from sqlmesh_like.delta.program import (
     STATE_VERSION,

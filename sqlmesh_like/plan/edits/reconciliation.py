@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import PARTITION, Schema, is_hidden, visible
 from sqlmesh_like.plan.edits.edited_query import edit_between, program_strategy
 from sqlmesh_like.plan.edits.outline import Edit, edit_of

@@ -27,7 +27,7 @@ from sqlmesh_like.analyze.algebra.relation import (
 )
 from sqlmesh_like.analyze.binding.ties import core, is_decided, is_tied
 from sqlmesh_like.analyze.query_analysis import analyze
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.whole_window import keeps_rows_below
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import SqlError
@@ -80,10 +80,10 @@ def query_before(record: TableRecord, edited: CompiledModel) -> CompiledModel | 
         model = replace(edited.model, sql=sql, raw_sql=sql, source_map=SourceMap(sql, sql), inputs=inputs)
         schemas = {**gone, **scanned_columns(relation)}
         for known in (schemas, read):  # the recorded ones where `select *` reads more columns now
-            before = CompiledModel(analyze(model, known, {}))
+            before = CompiledModel.of(analyze(model, known, {}))
             if fingerprint(before) == record.fingerprint and before.facts.relation is not None:
                 now = _as_now(before.facts.relation, schemas, {})
-                return None if now is None else CompiledModel(replace(before.facts, relation=now))
+                return None if now is None else CompiledModel.of(replace(before.facts, relation=now))
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error, SqlError, RecursionError):
         pass  # recorded by another version, or a column that it reads is gone
     return None

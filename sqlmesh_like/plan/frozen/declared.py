@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from sqlmesh_like.analyze.query_analysis import QueryFacts
+from typing import TYPE_CHECKING
+
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
-from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.frozen import FrozenPartitions
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.errors import Location, SqlError
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.checks.config_place import config_place
 from sqlmesh_like.render.rendered import RenderedModel
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.analyze.query_analysis import QueryFacts
+    from sqlmesh_like.delta.frozen import FrozenPartitions
 
 KEY = "frozen_before"
 
@@ -20,8 +24,10 @@ def frozen_partitions(compiled: CompiledModel) -> FrozenPartitions | None:
     Raises SqlError, at the config key or the part of the query, where they cannot be frozen.
     """
     model = compiled.model
+    if model.config.frozen_before is None:
+        return None
     frozen = declared_partitions(compiled.facts, compiled.facts.schema)
-    if model.config.frozen_before is None or compiled.table.build is not None:
+    if compiled.table.build is not None:
         return frozen
     blocker = compiled.classification.reasons[0]
     if blocker.rule == "INP001":
@@ -37,6 +43,8 @@ def declared_partitions(facts: QueryFacts, shown: Schema | None) -> FrozenPartit
 
     Raises SqlError, at the config key, for a model that has no such partitions, or a boundary of another type.
     """
+    from sqlmesh_like.delta.frozen import FrozenPartitions
+
     model, config = facts.model, facts.model.config
     if config.frozen_before is None:
         return None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
 from sqlmesh_like.classify.rules import Reason, reason
-from sqlmesh_like.classify.strategy import Strategy
-from sqlmesh_like.compiler import CompiledModel
-from sqlmesh_like.delta.frozen import FrozenPartitions
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.names import PARTITION
 from sqlmesh_like.plan.checks.config_place import config_place
 from sqlmesh_like.plan.frozen.declared import KEY
 from sqlmesh_like.plan.history import AS_WRITTEN, TableState
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.classify.strategy import Strategy
+    from sqlmesh_like.delta.frozen import FrozenPartitions
 
 
 def kept_partitions(

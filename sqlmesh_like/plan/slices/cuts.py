@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from sqlmesh_like.delta.slices.boundary import order_of
-
 PERIODS = {"day": 10, "month": 7, "year": 4}
 """Periods, with the length of the text of one."""
 PARTITION = "partition"
@@ -19,6 +17,8 @@ _DATE = re.compile(r"\d{4}-\d{2}(-\d{2}.*)?", re.DOTALL)
 
 def why_not_cut(type_: str, by: str) -> str | None:
     """Why a column of this type cannot be cut so; None if it can."""
+    from sqlmesh_like.delta.slices.boundary import order_of
+
     try:
         order_of(type_, "2024-01-01" if type_ in ("date", "string") else "0")
     except ValueError as error:
@@ -36,6 +36,8 @@ def first_values(type_: str, by: str, weights: Mapping[str, int]) -> tuple[str, 
     >>> first_values("int", "2", {"9": 1, "10": 1, "11": 2}), first_values("int", "partition", {"9": 1, "10": 1})
     (('11',), ('10',))
     """
+    from sqlmesh_like.delta.slices.boundary import order_of
+
     known = {value: weight for value, weight in weights.items() if _is_ordered(type_, value)}
     values = sorted(known, key=lambda value: order_of(type_, value))
     if by == PARTITION:
@@ -59,6 +61,8 @@ def _groups(values: list[str], weights: Mapping[str, int], count: int) -> Iterab
 
 
 def _is_ordered(type_: str, value: str) -> bool:
+    from sqlmesh_like.delta.slices.boundary import order_of
+
     try:
         order_of(type_, value)
     except ValueError:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlmesh_like.classify.rules import reason
-from sqlmesh_like.delta.slices.partition_range import PartitionRange
-from sqlmesh_like.delta.slices.restriction import UnsplitError
-from sqlmesh_like.delta.slices.slice_program import SliceProgram, compile_slice, partition_type
 from sqlmesh_like.errors import NodeError, SqlError
 from sqlmesh_like.names import is_store
 from sqlmesh_like.plan.checks.config_place import config_place
@@ -16,6 +14,10 @@ from sqlmesh_like.plan.history import History, TableRecord, TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.slices.cuts import why_not_cut
 from sqlmesh_like.plan.slices.sliced_build import Slice, SlicedBuild, SliceWish, beside, unfinished_build
+
+if TYPE_CHECKING:  # what has nothing to do imports none of it
+    from sqlmesh_like.delta.slices.partition_range import PartitionRange
+    from sqlmesh_like.delta.slices.slice_program import SliceProgram
 
 KEY = "build_by"
 
@@ -48,6 +50,8 @@ def with_slices(
     if why := _why_whole(planned, by, has_catalog=has_catalog):
         return _whole(planned, why, wish)
     place = target if model.config.build_visible else TableState(beside(target.uri), "missing")
+    from sqlmesh_like.delta.slices.slice_program import partition_type
+
     type_ = partition_type(planned.compiled.facts, planned.compiled.classification)
     is_required = wish.count is None or wish.is_strict
     build = SlicedBuild(
@@ -58,11 +62,15 @@ def with_slices(
 
 def slice_program(planned: PlannedModel, part: PartitionRange, *, replaces: bool) -> SliceProgram:
     """The program of a range of the model's table. Raises UnsplitError."""
+    from sqlmesh_like.delta.slices.slice_program import compile_slice
+
     return compile_slice(planned.compiled.facts, planned.compiled.classification, part, replaces=replaces)
 
 
 def plan_slice(planned: PlannedModel, build: SlicedBuild) -> PlannedModel:
     """The plan of the next slice of a build, for the table as its last slice has left it."""
+    from sqlmesh_like.delta.slices.partition_range import PartitionRange
+
     assert build.left
     low, further = build.left[0], tuple(value for value in build.left[1:] if value is not None)
     part = PartitionRange(build.type, low, further[0] if further else None)
@@ -108,6 +116,8 @@ def _why_not_continued(planned: PlannedModel, begun: TableState, history: Histor
 
 def _continued(planned: PlannedModel, begun: TableState, record: TableRecord) -> PlannedModel:
     """The plan that goes on with a build, over the inputs as its first slice has read them."""
+    from sqlmesh_like.delta.slices.slice_program import partition_type
+
     config = planned.compiled.model.config
     inputs = tuple(
         replace(
@@ -137,6 +147,10 @@ def _has_unknown_columns(planned: PlannedModel) -> bool:
 
 def _why_whole(planned: PlannedModel, by: str, *, has_catalog: bool) -> str | None:
     """Why the table cannot be built in slices; None if it can."""
+    from sqlmesh_like.delta.slices.partition_range import PartitionRange
+    from sqlmesh_like.delta.slices.restriction import UnsplitError
+    from sqlmesh_like.delta.slices.slice_program import partition_type
+
     model = planned.compiled.model
     if model.config.snapshot is not None:
         return "a snapshot keeps versions of rows"

@@ -14,7 +14,7 @@ from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.hudi import file_sizing
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import IS_DELETED, KEY, PARTITION
-from sqlmesh_like.plan import cost, model_plan
+from sqlmesh_like.plan import choice, cost
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.tables import hudi_table
 from sqlmesh_like.spark.tables.hudi_table import HudiTable
@@ -112,7 +112,7 @@ def take(monkeypatch: pytest.MonkeyPatch, strategy: Strategy) -> None:
     """Let earlier runs say that this strategy takes no time, and others very long."""
     monkeypatch.setattr(cost, "WORTH_WEIGHING", 0)
     monkeypatch.setattr(cost, "WORTH_SWITCHING", 0.0)
-    monkeypatch.setattr(model_plan, "paces", lambda state: {strategy: 1e-6, "full_refresh": 1e6})
+    monkeypatch.setattr(choice, "paces", lambda state: {strategy: 1e-6, "full_refresh": 1e6})
 
 
 @pytest.mark.release
@@ -168,7 +168,7 @@ def take_whole(monkeypatch: pytest.MonkeyPatch, *, is_taken: bool) -> None:
     monkeypatch.setattr(cost, "WORTH_WEIGHING", 0)
     monkeypatch.setattr(cost, "WORTH_SWITCHING", 0.0)
     pace = 1e-6 if is_taken else 1e6
-    monkeypatch.setattr(model_plan, "paces", lambda state: {"recompute_merge": pace, "full_refresh": 1.0})
+    monkeypatch.setattr(choice, "paces", lambda state: {"recompute_merge": pace, "full_refresh": 1.0})
 
 
 @pytest.mark.release

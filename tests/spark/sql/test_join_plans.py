@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from tests.tpc.join_blocks import TABLE, blocks
 from tests.tpc.plans import compiled_suite
 

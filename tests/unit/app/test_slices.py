@@ -367,7 +367,7 @@ def test_retry_goes_on_with_the_range(shop: Shop, monkeypatch: pytest.MonkeyPatc
     run(shop)
     spoil(shop, DAILY, sorted({row[0] for row in stored(shop, DAILY)}))
     with monkeypatch.context() as patched:
-        patched.setattr("sqlmesh_like.run.executor.plan_backfill", _refuse)
+        patched.setattr("sqlmesh_like.plan.slices.backfill.plan_backfill", _refuse)
         assert main(["run", "-s", "daily", "--backfill", "2024..2024"]) == 1
     assert main(["retry"]) == 0
     require_equal(shop, DAILY)

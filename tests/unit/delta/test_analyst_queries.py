@@ -14,7 +14,8 @@ from random import Random
 
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 from sqlmesh_like.names import KEY, WEIGHT, Column, NodeId, Schema, TableName

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.duckdb.exact_sql import exact
 from sqlmesh_like.duckdb.programs.memory_lake import MemoryLake
 from sqlmesh_like.names import WEIGHT, Column

@@ -8,7 +8,8 @@ import duckdb
 import pytest
 import sqlglot
 
-from sqlmesh_like.compiler import CompiledModel, Compiler
+from sqlmesh_like.compiled_model import CompiledModel
+from sqlmesh_like.compiler import Compiler
 from sqlmesh_like.duckdb import dialect
 from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from sqlmesh_like.names import WEIGHT, Column, Schema

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.compile import goes_on_from_its_rows
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.plan.cost import CLEARLY, WORTH_IT, WORTH_SWITCHING, Estimate, InputCost, WorkEstimate, estimate
@@ -237,7 +237,7 @@ def planned(
 
 def with_refresh(model: CompiledModel, refresh: Refresh) -> CompiledModel:
     changed = replace(model.facts.model, config=replace(model.facts.model.config, refresh=refresh))
-    return replace(model, facts=replace(model.facts, model=changed))
+    return CompiledModel.of(replace(model.facts, model=changed))
 
 
 def test_auto_takes_the_full_refresh_where_it_is_clearly_cheaper_and_says_so_with_numbers() -> None:

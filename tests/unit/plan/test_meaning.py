@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.plan.edits.outline import stored_outline
 from sqlmesh_like.plan.edits.recorded_query import as_recorded, is_table_of, recorded_query
 from sqlmesh_like.plan.fingerprint import fingerprint, is_of_query, meaning

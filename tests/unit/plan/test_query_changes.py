@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
 from sqlmesh_like.plan.history import TableRecord, TableState
-from sqlmesh_like.plan.query_changes import change_of_query, query_parts
+from sqlmesh_like.plan.queries.query_changes import change_of_query, query_parts
 from tests.properties.lake import compiled, schema
 
 BEFORE = "with big as (select a, s from ods.t where a > 10) select a, s from big where s <> ''"
@@ -57,7 +57,7 @@ def test_a_setting_of_the_session_is_named() -> None:
     before = of(BEFORE)
     record = TableRecord("model.p.m", "before", {}, "2024-01-01T00:00:00+00:00", "row_based", parts=query_parts(before))
     model = replace(before.model, session={"spark.sql.legacy.timeParserPolicy": "LEGACY"})
-    now = CompiledModel(replace(before.facts, model=model))
+    now = CompiledModel.of(replace(before.facts, model=model))
     target = TableState("m", "cow", "1_1", record, schema(a="int", s="string"))
     assert change_of_query(now, record, target) == "spark.sql.legacy.timeParserPolicy"
     assert fingerprint(now) != fingerprint(before) and meaning(now) != meaning(before)

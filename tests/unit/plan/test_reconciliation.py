@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.edits.outline import edit_of, stored_outline
 from sqlmesh_like.plan.fingerprint import fingerprint, meaning
@@ -36,7 +37,7 @@ def planned(
 ) -> PlannedModel:  # fmt: skip
     old, new = compiled(before, COLUMNS), compiled(after, COLUMNS)
     config = replace(new.facts.model.config, refresh=refresh, partition_by=partition_by, unique_key=keys)  # type: ignore[arg-type]
-    new = replace(new, facts=replace(new.facts, model=replace(new.facts.model, config=config)))
+    new = CompiledModel.of(replace(new.facts, model=replace(new.facts.model, config=config)))
     record = TableRecord(
         "model.shop.m", fingerprint(old) + suffix, {T: "1_1"}, NOW.isoformat(), "row_based", meaning=meaning(old)
     )

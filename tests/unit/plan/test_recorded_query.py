@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.edits.edited_query import edit_between
 from sqlmesh_like.plan.edits.recorded_query import query_before, recorded_query

@@ -18,10 +18,10 @@ from sqlmesh_like.app.lakes.lake import HudiLake
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.release_lake import production_lake
 from sqlmesh_like.app.lakes.table_locks import environment_lock, environment_locks
+from sqlmesh_like.app.loading.declared_hooks import has_hooks
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.environments.members import Members, plan_members, with_readers
 from sqlmesh_like.app.operations.environments.text_comparison import TextComparison
-from sqlmesh_like.app.operations.hooks import has_hooks
 from sqlmesh_like.app.operations.releases.release_after_run import passed_tests
 from sqlmesh_like.environments.environment import Environment
 from sqlmesh_like.environments.environment_file import EnvironmentFolder

@@ -6,7 +6,7 @@ first, and finds what an interrupted call has done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.app.operations.environments.promotion_checks import plan_promotion
 from sqlmesh_like.app.operations.environments.promotion_release import release_promoted
 from sqlmesh_like.environments.environment import Environment, EnvironmentTable, PromotionStep
-from sqlmesh_like.environments.environment_file import EnvironmentFolder, environment_folders
+from sqlmesh_like.environments.environment_file import EnvironmentFolder
 from sqlmesh_like.errors import NodeError, RetryableError, UsageError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
@@ -76,13 +76,14 @@ def promote_environment(loaded: Loaded, name: str) -> Promotion:
         return Promotion(environment.name, environment.promotion, release)
 
 
-def complete_promotions(loaded: Loaded) -> None:
-    """Complete what was interrupted, before a run of production reads its tables; removals of environments, too.
+def complete_promotions(loaded: Loaded, environments: Sequence[EnvironmentFolder]) -> None:
+    """Complete what was interrupted in these environments, before a run of production reads its tables; their removal,
+    too.
 
     One that another call is at is left to it; where production has moved on meanwhile, a warning says so.
     """
     ours = (loaded.project.name, loaded.target.schema)
-    for place in environment_folders(loaded.target.warehouse):
+    for place in environments:
         environment = place.read()
         if environment is None:
             with suppress(RetryableError), lake_lock(loaded, "env drop", environment_lock(place.name)):

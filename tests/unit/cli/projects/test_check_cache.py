@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlmesh_like.app.loading import check_cache, preflight
+from sqlmesh_like.app.loading import check_cache
 from sqlmesh_like.cli.app import main
+from sqlmesh_like.plan.checks import check as model_check
 
 Text = Callable[[str, str], object]
 SOURCE = "sources: [{name: shop, tables: [{name: t, columns: [{name: id, data_type: int}%s]}]}]\n"
@@ -34,13 +35,13 @@ def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Text:
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many models each check that really took place had."""
     counts: list[int] = []
-    check = preflight.check_models
+    check = model_check.check_models
 
     def counted(models: list[object], *rest: object, **named: object) -> object:
         counts.append(len(models))
         return check(models, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(preflight, "check_models", counted)
+    monkeypatch.setattr(model_check, "check_models", counted)
     return counts
 
 

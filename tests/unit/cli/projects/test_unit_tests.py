@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.duckdb.programs.memory_lake import LakeSnapshot, MemoryLake
 
 Shown = pytest.CaptureFixture[str]

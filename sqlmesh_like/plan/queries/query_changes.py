@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from sqlmesh_like.compiler import CompiledModel
+from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.dialects import FINGERPRINT
 from sqlmesh_like.names import Schema
 from sqlmesh_like.plan.history import TableRecord, TableState
