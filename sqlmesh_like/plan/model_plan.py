@@ -23,6 +23,7 @@ from sqlmesh_like.delta.frozen import FrozenPartitions
 from sqlmesh_like.delta.program import Moves, TablePlan
 from sqlmesh_like.delta.whole_window import with_rows_below
 from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.plan.cluster.job_price import JobPrice, JobsDone
 from sqlmesh_like.plan.cost import Estimate, InputCost, estimate, paces
 from sqlmesh_like.plan.edits.outline import Edit, stored_outline
 from sqlmesh_like.plan.edits.reconciliation import reconciliation
@@ -96,6 +97,7 @@ class PlannedModel:
     slices: SlicedBuild | None = None  # the table is built slice by slice
     slice: Slice | None = None  # this run builds or replaces this part of the table alone
     has_remains: bool = False  # an unfinished build beside the table is not gone on with
+    price: JobPrice | None = None  # of a job of executors on other machines; None: there are none
 
     @property
     def moves(self) -> Moves:
@@ -158,18 +160,28 @@ class PlannedModel:
         return replace(self, inputs=inputs, now=datetime.fromisoformat(record.now))
 
     def record(
-        self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None
+        self,
+        strategy: Strategy,
+        buckets: int,
+        rows: Mapping[str, int],
+        started: datetime | None = None,
+        done: JobsDone | None = None,
     ) -> TableRecord:
-        """The record for the commit of this run. `started`: when work on the table began."""
+        """The record for the commit of this run.
+
+        `started`: when work on the table began, later by what it has waited for `done`, the jobs of executors.
+        """
         model = self.compiled.model
         recorded = strategy if model.config.snapshot is None else "snapshot"
         part = self.slice if self.slice is not None and self.slice.left else None
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
+        price = self.price.recorded(self.target.record, done) if self.price is not None else {}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), recorded,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
-            (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
+            (started or self.now).isoformat(), self._seconds_expected(strategy),
+            {**paces(self.target), **price},
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
             recorded_query(self.compiled),
             model.config.frozen_before or "", part.built if part else 0, (part.left or ()) if part else (),
@@ -260,6 +272,11 @@ def _choose(
     facts = compiled.facts
     if facts.relation is not None and is_clock_moved(time_value_calls(facts.relation), target, now):
         return "full_refresh", time_value_reasons(facts.relation, facts)
+    return chosen_by_cost(compiled, estimate)
+
+
+def chosen_by_cost(compiled: CompiledModel, estimate: Estimate | None) -> tuple[Strategy, tuple[Reason, ...]]:
+    """The strategy that the SQL allows, or a sound one that is clearly cheaper, and why."""
     if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
         share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
         times = estimate.incremental.seconds / estimate.full.seconds
@@ -270,7 +287,8 @@ def _choose(
         strategy, work = estimate.other
         ratio = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
         change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
-        why = f"{change}: {strategy} would cost {ratio:.1f} times as much"
+        jobs = f", with {work.cluster.jobs} jobs of executors" if work.cluster and work.cluster.jobs else ""
+        why = f"{change}: {strategy} would cost {ratio:.1f} times as much{jobs}"
         return estimate.strategy, (reason(rule, why),)
     return compiled.classification.strategy, compiled.classification.reasons
 

@@ -11,13 +11,13 @@ that read or rewrite more than `driver_max_bytes`. All else, the driver's proces
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlglot import exp
 
 from sqlmesh_like.delta.machine import work_of
 from sqlmesh_like.delta.program import DeltaProgram, RescanProgram
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
+from sqlmesh_like.plan.cost import EngineName
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.session_settings import value_settings
@@ -29,9 +29,6 @@ _LARGEST_DRIVER_BUILD = 128_000_000
 """The same where executors are on other machines: they are soon faster, once their application has started."""
 _LARGEST_RECOMPUTE = 16_000_000
 """Bytes of stored rows up to which executors return them recomputed: files are compressed, what they return is not."""
-
-
-EngineName = Literal["duckdb", "spark"]
 
 
 @dataclass(frozen=True)

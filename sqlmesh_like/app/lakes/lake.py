@@ -14,6 +14,7 @@ from sqlmesh_like.app.lakes.spark_session import start_spark
 from sqlmesh_like.app.loading.loaded import Loaded
 from sqlmesh_like.errors import NodeError, UsageError
 from sqlmesh_like.plan.catalog import TablePlace
+from sqlmesh_like.plan.cluster.weighing import cluster_of
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.plan.router import Router
@@ -41,6 +42,7 @@ class Lake(LakeTables):
             loaded.rendered, self.catalog, now, loaded.invocation.full_refresh,
             has_catalog=loaded.target.catalog != "none",
             slices=SliceWish() if loaded.target.type == "spark" else None,
+            cluster=cluster_of(Router(loaded.target)) if loaded.target.type == "spark" else None,
         )  # fmt: skip
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
