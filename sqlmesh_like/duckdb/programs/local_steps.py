@@ -57,7 +57,7 @@ class LocalSteps:
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
-            if self.planned.strategy == "full_refresh" or self.planned.reconciles:
+            if self.planned.strategy in ("full_refresh", "recompute_merge") or self.planned.reconciles:
                 return  # all rows are read, and no changes
             if item.start == item.end or self._change_of(item)[1] == 0:
                 yield f"changes.{item.ref.unique_id}"
