@@ -109,6 +109,11 @@ class WorkEstimate:
     cluster: ClusterWork | None = None
 
     @property
+    def has_jobs(self) -> bool:
+        """Whether executors on other machines are expected to have jobs."""
+        return self.cluster is not None and self.cluster.jobs > 0
+
+    @property
     def seconds(self) -> float:
         return self.pace * self.seconds_expected + (self.cluster.seconds if self.cluster is not None else 0.0)
 

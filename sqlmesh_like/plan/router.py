@@ -230,6 +230,10 @@ def _on_driver(planned: PlannedModel, most: int) -> Route:
     load, limit = driver_load(planned), f"`driver_max_bytes`: {most:,}"
     if load is None:
         return replace(IN_PROCESS, because=f"on the driver, if it reads and rewrites few enough bytes ({limit})")
+    asks = planned.estimate is not None and planned.estimate.work(planned.strategy).has_jobs
+    if load.whole <= most and asks:
+        because = f"executors look rows up that are too many to be read on the driver beside the change ({limit})"
+        return replace(IN_PROCESS, scans="spark", because=because)
     if load.whole <= most:
         return replace(IN_PROCESS, because=f"on the driver, as {load.whole:,} bytes are read and rewritten ({limit})")
     because = f"executors read what is needed of {load.whole - load.with_help:,} bytes; on the driver, "

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from sqlmesh_like.delta.machine import needs_of_steps, ready_query, tables_of, work_of
 from sqlmesh_like.delta.program import (
-    TARGET,
     DeltaProgram,
     ProgramStep,
     Prune,
@@ -26,12 +25,14 @@ from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
 
 LOOKUP_JOBS = 2
 """Of a question for rows by keys: one that reads the table, one that sends the keys to executors."""
-_COMMIT_JOBS = 5
+_COMMIT_JOBS = 6
 """Of a commit by executors: Hudi tags, groups, writes and reports in jobs of their own."""
 
 
 def jobs_for_driver(planned: PlannedModel, most_bytes: int) -> int:
     """Jobs of a change that the driver computes: questions about tables that it may not read, above `most_bytes`."""
+    if _most_read(planned) <= most_bytes:
+        return 0
     reads = _DriverReads(planned, most_bytes)
     for query, prunes in _ready_steps(planned):
         reads.add(query, prunes)
@@ -46,6 +47,13 @@ def jobs_of_executors(planned: PlannedModel) -> int:
     needs, ready = needs_of_steps(work), _non_empty(planned, work.steps)
     awaited = [query for step, query in ready if needs[step.name] == "at once"]
     return sum(1 + len(_outside(query)) for query in awaited) + _COMMIT_JOBS
+
+
+def _most_read(planned: PlannedModel) -> int:
+    """Bytes of all tables and changes of a plan."""
+    target = planned.estimate.full.rewritten if planned.estimate is not None else 0
+    volumes = (item.volume.bytes for item in planned.inputs if item.volume is not None)
+    return target + sum(volumes) + sum(item.change.read for item in planned.inputs)
 
 
 def _ready_steps(planned: PlannedModel) -> Iterable[tuple[exp.Query, Sequence[Prune]]]:
@@ -110,7 +118,7 @@ class _DriverReads:
         return None if pairs is None else (item.ref.unique_id, tuple(own for own, _ in pairs[0]))
 
     def _size(self, role: RelationRole, name: str) -> int:
-        if role == "target" or name == TARGET:
+        if role == "target":
             return self.planned.estimate.full.rewritten if self.planned.estimate is not None else 0
         item = self._input(name)
         if role == "changes":

@@ -37,7 +37,7 @@ class Cluster:
         full = replace(before.full, cluster=self._work(planned, ("full_refresh", before.full)))
         placed = [(name, replace(work, cluster=self._work(planned, (name, work)))) for name, work in ways]
         is_decided = (planned.strategy, planned.reasons) != chosen_by_cost(compiled, before)
-        if is_decided or not any(work.cluster is not None and work.cluster.jobs for _, work in placed):
+        if is_decided or not any(work.has_jobs for _, work in placed):
             order = [name for name, _ in before.ways]
             placed.sort(key=lambda way: order.index(way[0]))
             return replace(planned, estimate=replace(before, ways=tuple(placed), full=full))
@@ -52,12 +52,12 @@ class Cluster:
         ways = (way,) if strategy != "full_refresh" else planned.estimate.ways
         chosen = replace(planned, strategy=strategy, reasons=(), estimate=replace(planned.estimate, ways=ways))
         route, most = self.router.route(chosen), self.router.most_bytes
-        jobs = 0
-        if route.engine == "spark":
-            jobs = jobs_of_executors(chosen)
-        elif route.scans == "spark" and most is not None:
-            jobs = jobs_for_driver(chosen, most)
-        return ClusterWork(route.scans, route.engine, route.commits, jobs, self.price.seconds)
+        if route.engine == "spark" or most is None:
+            jobs = jobs_of_executors(chosen) if route.engine == "spark" else 0
+            return ClusterWork(route.scans, route.engine, route.commits, jobs, self.price.seconds)
+        jobs = jobs_for_driver(chosen, most)
+        scans = "spark" if jobs else route.scans
+        return ClusterWork(scans, route.engine, route.commits, jobs, self.price.seconds)
 
 
 def cluster_of(router: Router) -> Cluster | None:
