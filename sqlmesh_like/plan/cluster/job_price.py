@@ -12,9 +12,9 @@ from math import exp, log
 
 from sqlmesh_like.plan.history import TableRecord
 
-JOB_SECONDS = 1.0
-"""Seconds of a job on a master where none has been measured. In a session that is at work already, one takes about a
-quarter of it on two cores; the first ones, for which executors load their classes, ten times as much."""
+QUESTION_SECONDS, STEP_SECONDS = 1.0, 0.25
+"""Seconds of a job on a master where none has been measured: of a question of the driver's, which is mostly among the
+first jobs of a session, for which executors load their classes; and of one job of many in a run that is all theirs."""
 _SECONDS_PER_BYTE = 1e-8
 """What a job reads and shuffles is no part of its price: the estimate counts bytes by themselves."""
 _LEAST, _MOST = 0.05, 20.0
@@ -52,9 +52,11 @@ class JobPrice:
     master: str
     measured: float | None = None
 
-    @property
-    def seconds(self) -> float:
-        return JOB_SECONDS if self.measured is None else self.measured
+    def seconds(self, *, is_question: bool) -> float:
+        """Of a question that the driver asks, or of a job of a run that executors do as a whole."""
+        if self.measured is not None:
+            return self.measured
+        return QUESTION_SECONDS if is_question else STEP_SECONDS
 
     def known_from(self, records: Iterable[TableRecord]) -> JobPrice:
         """The price as the newest of these records have it: their geometric mean."""

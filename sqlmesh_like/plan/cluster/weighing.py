@@ -54,10 +54,10 @@ class Cluster:
         route, most = self.router.route(chosen), self.router.most_bytes
         if route.engine == "spark" or most is None:
             jobs = jobs_of_executors(chosen) if route.engine == "spark" else 0
-            return ClusterWork(route.scans, route.engine, route.commits, jobs, self.price.seconds)
+            return ClusterWork(route.scans, route.engine, route.commits, jobs, self.price.seconds(is_question=False))
         jobs = jobs_for_driver(chosen, most)
         scans = "spark" if jobs else route.scans
-        return ClusterWork(scans, route.engine, route.commits, jobs, self.price.seconds)
+        return ClusterWork(scans, route.engine, route.commits, jobs, self.price.seconds(is_question=True))
 
 
 def cluster_of(router: Router) -> Cluster | None:

@@ -162,7 +162,8 @@ def test_a_recompute_on_the_driver_is_preferred_to_jobs_whose_price_is_then_meas
         "recompute_merge", ["CST003"],
     )  # fmt: skip
     assert ways["recompute_merge"]["jobs"] == 0 < ways["group_recompute"]["jobs"]
-    assert ways["group_recompute"]["scans"] == "spark" and ways["group_recompute"]["job_seconds"] == 1.0
+    assert ways["group_recompute"]["scans"] == "spark"
+    unmeasured = ways["group_recompute"]["job_seconds"]
     assert sml(root, "run")["buyers"] == "recompute_merge"
     assert applications(work) == before, "the driver recomputes the table"
     sml(root, "verify")
@@ -173,7 +174,7 @@ def test_a_recompute_on_the_driver_is_preferred_to_jobs_whose_price_is_then_meas
     assert adapter_response(root)["spark_jobs"] > 0
     write_orders(root, THEN)
     sml(root, "seed")
-    assert next_run(root)["estimate"]["strategies"]["group_recompute"]["job_seconds"] not in (0, 1.0)
+    assert next_run(root)["estimate"]["strategies"]["group_recompute"]["job_seconds"] not in (0, unmeasured)
     sml(root, "verify")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlmesh_like.plan.cluster.job_price import JOB_SECONDS, JobPrice, JobsDone
+from sqlmesh_like.plan.cluster.job_price import QUESTION_SECONDS, STEP_SECONDS, JobPrice, JobsDone
 from sqlmesh_like.plan.cluster.weighing import Cluster, cluster_of
 from sqlmesh_like.plan.cost import WorkEstimate
 from sqlmesh_like.plan.explain import explain_model
@@ -129,13 +129,13 @@ def test_explain_says_of_each_strategy_who_does_its_work_and_what_it_takes() -> 
     names = ("scans", "computes", "commits", "jobs", "job_seconds")
     said = {way: tuple(each[name] for name in names) for way, each in estimate["strategies"].items()}
     assert said == {
-        "recompute_merge": ("duckdb", "duckdb", "duckdb", 0, JOB_SECONDS),
-        "group_recompute": ("spark", "duckdb", "duckdb", 2, JOB_SECONDS),
+        "recompute_merge": ("duckdb", "duckdb", "duckdb", 0, QUESTION_SECONDS),
+        "group_recompute": ("spark", "duckdb", "duckdb", 2, QUESTION_SECONDS),
     }
     assert estimate["full_refresh"]["computes"] == "duckdb"
     planned = plan(130)
     asked = work(planned, "group_recompute")
-    assert asked.seconds == asked.pace * asked.seconds_expected + 2 * JOB_SECONDS
+    assert asked.seconds == asked.pace * asked.seconds_expected + 2 * QUESTION_SECONDS
 
 
 def test_on_one_machine_there_is_no_cluster() -> None:
@@ -158,8 +158,9 @@ def test_the_price_is_that_of_the_newest_tables_on_this_master() -> None:
     price, name = JobPrice("yarn"), "job of yarn"
     old = replace(RECORD, now="2023-01-01T00:00:00+00:00", paces={name: 20.0})
     new = [replace(RECORD, now=f"2024-01-0{day}T00:00:00+00:00", paces={name: 0.5}) for day in range(1, 6)]
-    assert price.known_from([old, *new, RECORD]).seconds == pytest.approx(0.5)
-    assert price.known_from([RECORD]) == price and price.seconds == JOB_SECONDS
+    assert price.known_from([old, *new, RECORD]).seconds(is_question=True) == pytest.approx(0.5)
+    assert price.known_from([RECORD]) == price
+    assert (price.seconds(is_question=True), price.seconds(is_question=False)) == (QUESTION_SECONDS, STEP_SECONDS)
 
 
 def test_time_that_is_not_a_jobs_does_not_make_one_dear_for_ever() -> None:
