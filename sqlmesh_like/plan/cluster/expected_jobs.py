@@ -25,8 +25,9 @@ from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
 
 LOOKUP_JOBS = 2
 """Of a question for rows by keys: one that reads the table, one that sends the keys to executors."""
-_COMMIT_JOBS = 6
-"""Of a commit by executors: Hudi tags, groups, writes and reports in jobs of their own."""
+_COMMIT_JOBS, _COMPARE_JOBS = 6, 3
+"""Of a commit by executors: Hudi tags, groups, writes and reports in jobs of their own. Of rows that are compared with
+the stored ones before it: those that differ are counted, and so are copies of a key."""
 
 
 def jobs_for_driver(planned: PlannedModel, most_bytes: int) -> int:
@@ -43,7 +44,8 @@ def jobs_of_executors(planned: PlannedModel) -> int:
     """Jobs of a run that executors do as a whole: steps whose rows are awaited, and the commit."""
     work = work_of(planned.table, planned.strategy, planned.moves)
     if not isinstance(work, DeltaProgram):
-        return len(planned.inputs) + _COMMIT_JOBS
+        is_compared = planned.strategy != "full_refresh"
+        return len(planned.inputs) + _COMMIT_JOBS + (_COMPARE_JOBS if is_compared else 0)
     needs, ready = needs_of_steps(work), _non_empty(planned, work.steps)
     awaited = [query for step, query in ready if needs[step.name] == "at once"]
     return sum(1 + len(_outside(query)) for query in awaited) + _COMMIT_JOBS
