@@ -117,6 +117,17 @@ def test_each_table_and_choice_of_keys_is_asked_for_once() -> None:
     assert [jobs(plan(60, sql))["row_based"] for sql in (once, twice, other)] == [2, 2, 4]
 
 
+def test_lookups_in_the_table_that_has_changed_are_jobs_too_and_the_plan_says_who_scans() -> None:
+    """Bytes of the change and of the other table are within the bound; rows of the changed one are looked up, too."""
+    sql = "select sum(t.a) as n from ods.t join ods.u on u.a = t.a"
+    sql += " where t.a < (select avg(o.a) from ods.t as o where o.s = t.s)"
+    planned = plan(105, sql, refresh="incremental")
+    assert jobs(planned)[planned.strategy] > 0
+    route = Router(replace(TARGET, driver_max_bytes=105 * MEGABYTE)).route(planned)
+    assert (route.scans, route.engine, route.commits) == ("spark", "duckdb", "duckdb")
+    assert route.because.startswith("executors look rows up"), (planned.strategy, route.because)
+
+
 def test_a_model_that_executors_compute_as_a_whole_has_a_job_for_each_awaited_step_and_some_for_its_commit() -> None:
     small, large = plan(1, "select a, s from ods.t where a > 0"), plan(1, JOINED)
     assert jobs(small)["row_based"] < jobs(large)["group_recompute"]
