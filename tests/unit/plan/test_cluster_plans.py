@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sqlmesh_like.classify.strategy import Strategy
 from sqlmesh_like.plan.cluster.job_price import QUESTION_SECONDS, STEP_SECONDS, JobPrice, JobsDone
 from sqlmesh_like.plan.cluster.weighing import Cluster, cluster_of
 from sqlmesh_like.plan.cost import WorkEstimate
@@ -41,7 +42,7 @@ def plan(
     model = with_refresh(compiled(sql, COLUMNS), refresh)
     ids = [ref.unique_id for ref in model.facts.inputs]
     record = replace(RECORD, fingerprint=fingerprint(model), frontier=dict.fromkeys(ids, "1_1"), paces=paces or {})
-    states = {
+    states: dict[str, TableState] = {
         each: TableState(each, "cow", end, schema=COLUMNS, stored=STORED) for each, end in ((T, "2_2"), (U, "1_1"))
     }
     change = ChangeVolume(rows=10, files=2, bytes=20 * MEGABYTE, partitions=1)
@@ -53,7 +54,7 @@ def plan(
     return replace(cluster, price=price).weigh(planned)
 
 
-def work(planned: PlannedModel, strategy: str) -> WorkEstimate:
+def work(planned: PlannedModel, strategy: Strategy) -> WorkEstimate:
     assert planned.estimate is not None
     ways = dict(planned.estimate.ways) | {"full_refresh": planned.estimate.full}
     return ways[strategy]
