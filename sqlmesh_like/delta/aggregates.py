@@ -52,7 +52,7 @@ def aggregate_delta(aggregate: Aggregate, moves: Moves) -> DeltaProgram:
     groups = steps.add("groups", group_states(netted, aggregate, signed=True))
     shown = visible_keys(aggregate, [named.name for named in aggregate.keys])
     old = steps.add("old", _old(groups), prunes=(Prune(groups, {TARGET: shown}),))
-    stale = steps.add("stale", _stale(states, groups, old))
+    stale = steps.add("stale", _stale(states, groups, old), is_rare=True)
     recomputed = steps.add("recomputed", _stale_group_states(aggregate, steps, stale), unless_empty=stale)
     pooled = steps.add("pooled", _union_states(aggregate, states, groups, old, stale))
     merged = steps.add("merged", _merge_states(aggregate, states, pooled, recomputed))

@@ -69,7 +69,7 @@ def group_top_delta(top: GroupTop, moves: Moves) -> DeltaProgram:
     first = steps.add("first", exp.select(*names, boundary).from_(subquery(ordered)).where(_is_first(top)))
     is_boundary = exp.EQ(this=boundary.copy(), expression=exp.Literal.number(1))
     ends = exp.select(*names).from_(first).where(is_boundary)
-    too_few = steps.add("too_few", keys_of(top.keys, [subquery(ends)]))
+    too_few = steps.add("too_few", keys_of(top.keys, [subquery(ends)]), is_rare=True)
     whole = exp.select(*names).from_(steps.lookup(top.child, Match.by(top.keys, too_few)))
     has_enough = exp.Not(this=Match.by(top.keys, too_few).condition())
     enough = exp.select(*names).from_(first).where(exp.Not(this=is_boundary.copy()), has_enough)

@@ -48,7 +48,7 @@ def limit_delta(source: TopK, moves: Moves) -> DeltaProgram:
     boundary = column(_BOUNDARY)
     first = steps.add("first", first_rows(source, [*shown, boundary], subquery(flagged), boundary))
     is_boundary = exp.EQ(this=boundary.copy(), expression=_ONE.copy())
-    too_few = steps.add("too_few", exp.select(key()).from_(first).where(is_boundary))
+    too_few = steps.add("too_few", exp.select(key()).from_(first).where(is_boundary), is_rare=True)
     recomputed = steps.add("recomputed", rows(source), unless_empty=too_few)
     enough = exp.Not(this=exp.Exists(this=exp.select(_ONE.copy()).from_(too_few)))
     left = exp.select(*shown).from_(first).where(exp.EQ(this=boundary.copy(), expression=_ZERO.copy()), enough)
@@ -76,7 +76,8 @@ def _offset_delta(source: TopK, changes: Changes) -> DeltaProgram:
     foremost = replace(source, count=1, skipped=0)
     first = steps.add("first", first_rows(foremost, [*shown, boundary], subquery(flagged), boundary), change)
     is_changed = exp.EQ(this=boundary.copy(), expression=_ZERO.copy())
-    moved = steps.add("moved", exp.select(key()).from_(first).where(is_changed))
+    is_rare = source.count is not None
+    moved = steps.add("moved", exp.select(key()).from_(first).where(is_changed), is_rare=is_rare)
     recomputed = steps.add("recomputed", rows(source), unless_empty=moved)
     is_moved = exp.Exists(this=exp.select(_ONE.copy()).from_(moved))
     leaving = exp.select(*[item.copy() for item in shown]).from_(kept).where(is_moved)

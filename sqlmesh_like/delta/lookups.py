@@ -97,11 +97,19 @@ class Lookups:
     nodes: NodeNumbers = field(default_factory=NodeNumbers)
     _known: dict[tuple[object, ...], str] = field(default_factory=dict)
 
-    def add(self, kind: str, query: exp.Query, unless_empty: str | None = None, prunes: tuple[Prune, ...] = ()) -> str:
+    def add(
+        self,
+        kind: str,
+        query: exp.Query,
+        unless_empty: str | None = None,
+        prunes: tuple[Prune, ...] = (),
+        *,
+        is_rare: bool = False,
+    ) -> str:
         """Add a step and return its name, which starts with its kind."""
         taken = {step.name for step in self._steps}
         name = kind if kind not in taken else f"{kind}_{len(self._steps)}"
-        self._steps.append(ProgramStep(name, query, unless_empty, prunes))
+        self._steps.append(ProgramStep(name, query, unless_empty, prunes, is_rare))
         return name
 
     def program(self) -> DeltaProgram:

@@ -289,7 +289,7 @@ class Machine(Generic[Output]):
 
     def _signed_rows(self, program: DeltaProgram) -> str | None:
         """Run the steps of a program; None where they show that no row changes, else the step with the signed rows."""
-        needs = _needs(program)
+        needs = needs_of_steps(program)
         for step in program.steps:
             self._create(step, needs[step.name])
         self._notes = tuple(note for step, note in program.notes if step not in self._empty)
@@ -370,7 +370,7 @@ _STORED = f"target.{TARGET}"
 _STORED_AS = exp.alias_(relation("target", TARGET), "t", table=True)
 
 
-def _needs(program: DeltaProgram) -> Mapping[str, Need]:
+def needs_of_steps(program: DeltaProgram) -> Mapping[str, Need]:
     """What is done with each step: rows that decide whether and where a table is read are awaited."""
     reading = {step.name for step in program.steps if reads_table(step.query)}
     readers = Counter(name_of(table) for step in program.steps for table in step.query.find_all(exp.Table))

@@ -66,13 +66,14 @@ class Prune:
 class ProgramStep:
     """One SELECT. If `unless_empty` names an earlier step that has no rows, this step has none and is not run.
 
-    All of `prunes` apply.
+    All of `prunes` apply. `is_rare`: it seldom has rows, so what an estimate expects of a run leaves it out.
     """
 
     name: str
     query: exp.Query
     unless_empty: str | None = None
     prunes: tuple[Prune, ...] = ()
+    is_rare: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,11 @@ def choose(
     facts = compiled.facts
     if facts.relation is not None and is_clock_moved(time_value_calls(facts.relation), target, now):
         return "full_refresh", time_value_reasons(facts.relation, facts)
+    return chosen_by_cost(compiled, estimate)
+
+
+def chosen_by_cost(compiled: CompiledModel, estimate: Estimate | None) -> tuple[Strategy, tuple[Reason, ...]]:
+    """The strategy that the SQL allows, or a sound one that is clearly cheaper, and why."""
     if estimate and estimate.is_full_clearly_cheaper and compiled.model.config.refresh == "auto":
         share = f"{estimate.changed_rows:,} changed rows, {estimate.changed_share:.0%} of an input"
         times = estimate.incremental.seconds / estimate.full.seconds
@@ -36,7 +41,8 @@ def choose(
         strategy, work = estimate.other
         ratio = work.seconds / estimate.incremental.seconds if estimate.incremental.seconds else float("inf")
         change = f"{estimate.changed_rows:,} changed rows in {estimate.changed_files:,} file groups"
-        why = f"{change}: {strategy} would cost {ratio:.1f} times as much"
+        jobs = f", with {work.cluster.jobs} jobs of executors" if work.cluster and work.cluster.jobs else ""
+        why = f"{change}: {strategy} would cost {ratio:.1f} times as much{jobs}"
         return estimate.strategy, (reason(rule, why),)
     return compiled.classification.strategy, compiled.classification.reasons
 

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from sqlmesh_like.plan.cluster.job_price import is_of_job
 from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume
 
 if TYPE_CHECKING:  # what has nothing to do imports none of it
@@ -72,11 +73,34 @@ class InputCost:
         return self.volume.bytes * (affected if self.is_split else 1.0)
 
 
+EngineName = Literal["duckdb", "spark"]
+
+
+@dataclass(frozen=True)
+class ClusterWork:
+    """Who would do the work of a strategy where executors are on other machines, and the jobs that they would have.
+
+    `duckdb` is the driver's process, `spark` the executors; None: nothing is scanned, computed or committed.
+    `job_seconds`: the price of a job.
+    """
+
+    scans: EngineName | None
+    computes: EngineName | None
+    commits: EngineName | None
+    jobs: int = 0
+    job_seconds: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return self.jobs * self.job_seconds
+
+
 @dataclass(frozen=True)
 class WorkEstimate:
     """Bytes that a run reads, shuffles and writes.
 
     `pace`: how many times as long such a run of this table takes as on two idle cores, according to earlier runs.
+    `cluster` None: all of the work is done on one machine, or it is not known yet who does it.
     """
 
     read: int
@@ -84,14 +108,20 @@ class WorkEstimate:
     rewritten: int
     is_merge: bool = False
     pace: float = 1.0
+    cluster: ClusterWork | None = None
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether executors on other machines are expected to have jobs."""
+        return self.cluster is not None and self.cluster.jobs > 0
 
     @property
     def seconds(self) -> float:
-        return self.pace * self.seconds_expected
+        return self.pace * self.seconds_expected + (self.cluster.seconds if self.cluster is not None else 0.0)
 
     @property
     def seconds_expected(self) -> float:
-        """Seconds on two idle cores, whatever earlier runs took."""
+        """Seconds on two idle cores, whatever earlier runs took, and without jobs on other machines."""
         if not (self.read or self.rewritten):
             return 0.0
         write = _MERGE if self.is_merge else _WRITE
@@ -99,6 +129,8 @@ class WorkEstimate:
 
 
 NO_WORK = WorkEstimate(0, 0, 0)
+Way: TypeAlias = "tuple[Strategy, WorkEstimate]"
+"""A sound strategy and its work."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +143,7 @@ class Estimate:
     changed_rows: int
     changed_files: int
     changed_share: float  # of the input that changed most
-    ways: tuple[tuple[Strategy, WorkEstimate], ...]
+    ways: tuple[Way, ...]
     full: WorkEstimate
     is_timed: bool = False
 
@@ -124,7 +156,7 @@ class Estimate:
         return self.ways[0][1]
 
     @property
-    def other(self) -> tuple[Strategy, WorkEstimate] | None:
+    def other(self) -> Way | None:
         """The strategy that the chosen one was preferred to; None if there was no other."""
         return self.ways[1] if len(self.ways) > 1 else None
 
@@ -179,18 +211,22 @@ def estimate(
         return _incremental(item, inputs, target, rows, has_logs, has_whole_groups)
 
     ways = [(item, with_pace(item, incremental(item))) for item in (strategy, *alternatives)]
-    best = min(ways, key=lambda way: way[1].seconds)
-    if everything >= WORTH_WEIGHING and _is_clearly_cheaper(best[1], ways[0][1]):
-        ways.remove(best)
-        ways.insert(0, best)
     return Estimate(
         changed_rows=rows,
         changed_files=sum(item.change.files for item in inputs),
         changed_share=max((item.changed_share for item in inputs if item.change.rows), default=0.0),
-        ways=tuple(ways),
+        ways=preferred(ways) if everything >= WORTH_WEIGHING else tuple(ways),
         full=with_pace("full_refresh", WorkEstimate(everything, everything, target.bytes)),
         is_timed=bool(paces),
     )
+
+
+def preferred(ways: Sequence[Way]) -> tuple[Way, ...]:
+    """The ways with one of them first: the first one, or the cheapest if that is clearly cheaper."""
+    best = min(ways, key=lambda way: way[1].seconds)
+    if not _is_clearly_cheaper(best[1], ways[0][1]):
+        return tuple(ways)
+    return (best, *(way for way in ways if way is not best))
 
 
 def _pace(strategy: Strategy, paces: Mapping[str, float]) -> float:
@@ -266,13 +302,16 @@ def paces(state: TableState) -> Mapping[str, float]:
     ended. That is known only afterwards, so each commit records the paces of the runs before it.
     """
     record = state.record
-    if record is None or (taken := _seconds(state, record)) is None:
-        return {} if record is None else record.paces
+    if record is None:
+        return {}
+    earlier = {name: pace for name, pace in record.paces.items() if not is_of_job(name)}
+    if (taken := _seconds(state, record)) is None:
+        return earlier
     pace = taken / record.seconds_expected
     if not _LEAST <= pace <= _MOST:
-        return record.paces
-    before = record.paces.get(record.strategy, pace)
-    return {**record.paces, record.strategy: round((pace + before) / 2, 3)}
+        return earlier
+    before = earlier.get(record.strategy, pace)
+    return {**earlier, record.strategy: round((pace + before) / 2, 3)}
 
 
 def _seconds(state: TableState, record: TableRecord) -> float | None:

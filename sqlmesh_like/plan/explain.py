@@ -84,8 +84,12 @@ def explain_estimate(planned: PlannedModel) -> dict[str, object] | None:
     }  # fmt: skip
 
 
-def _work(work: WorkEstimate) -> dict[str, float]:
-    return {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
+def _work(work: WorkEstimate) -> dict[str, object]:
+    size = {"read_bytes": work.read, "rewritten_bytes": work.rewritten, "seconds": round(work.seconds, 1)}
+    if (done := work.cluster) is None:
+        return {**size}
+    doers = {"scans": done.scans, "computes": done.computes, "commits": done.commits}
+    return {**size, **doers, "jobs": done.jobs, "job_seconds": round(done.job_seconds, 3)}
 
 
 def _input(item: InputVersion) -> dict[str, object]:

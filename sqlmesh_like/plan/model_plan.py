@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.classify.rules import Reason, reason
 from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.errors import Location, NodeError
+from sqlmesh_like.plan.cluster.job_price import JobPrice, JobsDone
 from sqlmesh_like.plan.cost import Estimate, paces
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
@@ -90,6 +91,7 @@ class PlannedModel:
     slices: SlicedBuild | None = None  # the table is built slice by slice
     slice: Slice | None = None  # this run builds or replaces this part of the table alone
     has_remains: bool = False  # an unfinished build beside the table is not gone on with
+    price: JobPrice | None = None  # of a job of executors on other machines; None: there are none
 
     @property
     def moves(self) -> Moves:
@@ -154,9 +156,17 @@ class PlannedModel:
         return replace(self, inputs=inputs, now=datetime.fromisoformat(record.now))
 
     def record(
-        self, strategy: Strategy, buckets: int, rows: Mapping[str, int], started: datetime | None = None
+        self,
+        strategy: Strategy,
+        buckets: int,
+        rows: Mapping[str, int],
+        started: datetime | None = None,
+        done: JobsDone | None = None,
     ) -> TableRecord:
-        """The record for the commit of this run. `started`: when work on the table began."""
+        """The record for the commit of this run.
+
+        `started`: when work on the table began, later by what it has waited for `done`, the jobs of executors.
+        """
         from sqlmesh_like.plan.edits.outline import stored_outline
         from sqlmesh_like.plan.edits.recorded_query import recorded_query
         from sqlmesh_like.plan.fingerprint import meaning
@@ -167,10 +177,12 @@ class PlannedModel:
         part = self.slice if self.slice is not None and self.slice.left else None
         others = [item for item in self.inputs if item.ref.unique_id != model.unique_id]
         frontier: dict[str, str] = {item.ref.unique_id: item.end for item in others if item.end is not None}
+        price = self.price.recorded(self.target.record, done) if self.price is not None else {}
         return TableRecord(
             model.unique_id, self.fingerprint, frontier, self.now.isoformat(), recorded,
             model.config.partition_by, buckets, dict(rows), _repeating(self.inputs),
-            (started or self.now).isoformat(), self._seconds_expected(strategy), paces(self.target),
+            (started or self.now).isoformat(), self._seconds_expected(strategy),
+            {**paces(self.target), **price},
             query_parts(self.compiled), meaning(self.compiled), stored_outline(self.compiled),
             recorded_query(self.compiled),
             model.config.frozen_before or "", part.built if part else 0, (part.left or ()) if part else (),

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from sqlmesh_like.compiled_model import CompiledModel, known_model
-from sqlmesh_like.errors import UnreadableTableError
+from sqlmesh_like.errors import SmlError, UnreadableTableError
 from sqlmesh_like.names import Schema, TableName
 from sqlmesh_like.plan.catalog import Catalog
 from sqlmesh_like.plan.history import TableState
@@ -23,6 +23,7 @@ from sqlmesh_like.render.table_inputs import TableInputs
 
 if TYPE_CHECKING:
     from sqlmesh_like.analyze.query_analysis import QueryFacts
+    from sqlmesh_like.plan.cluster.weighing import Cluster
 
 _WORD = re.compile(r"`([^`]*)`|(\w+)")
 _ALL_COLUMNS = re.compile(r"(?:\b(?:select|distinct|all)|[,.])\s*\*", re.IGNORECASE)
@@ -46,8 +47,8 @@ class Planner:
     Without `rerender`, models that query the lake keep the text that they were read with, as if queries returned
     nothing. `foreseen` are columns, by unique id, of tables that do not exist yet: those of a seed's file.
     `has_catalog`: a query may name tables that are not the project's. `advances`: that of `PlannedModel`.
-    `slices`: how builds are divided; None: tables do not outlive the run, and are built as a whole.
-    `queries`: what earlier calls know of queries.
+    `slices`: how builds are divided; None: tables do not outlive the run, and are built as a whole. `cluster`: None if
+    all work is done on one machine. `queries`: what earlier calls know of queries.
     """
 
     rendered: RenderedProject
@@ -60,6 +61,22 @@ class Planner:
     advances: bool = False
     slices: SliceWish | None = None
     queries: KnownQueries | None = None
+    cluster: Cluster | None = None
+
+    def with_measured_jobs(self, unique_ids: Iterable[str]) -> Planner:
+        """The planner with the price of a job as the tables of these models have it; the same without a cluster."""
+        if self.cluster is None:
+            return self
+        models = [model.unique_id for model in map(self.reads.models.get, unique_ids) if model is not None]
+        records = [state.record for state in map(self._state_if_readable, models) if state is not None]
+        price = self.cluster.price.known_from(record for record in records if record is not None)
+        return replace(self, cluster=replace(self.cluster, price=price))
+
+    def _state_if_readable(self, unique_id: str) -> TableState | None:
+        try:
+            return self.catalog.state(unique_id) if unique_id in self.catalog.places else None
+        except SmlError:  # whoever plans the model reports it
+            return None
 
     @cached_property
     def reads(self) -> TableInputs:
@@ -174,7 +191,8 @@ class Planner:
                 planned, self.catalog.history, self.slices,
                 full_refresh=self._is_full(model), has_catalog=self.has_catalog,
             )  # fmt: skip
-        return replace(planned, advances=True) if self.advances else planned
+        planned = replace(planned, advances=True) if self.advances else planned
+        return planned if self.cluster is None else self.cluster.weigh(planned)
 
     def _target(self, model: RenderedModel) -> TableState:
         """The model's table. Raises UnreadableTableError if its metadata is broken, unless the table may be rebuilt."""

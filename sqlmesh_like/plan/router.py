@@ -11,9 +11,9 @@ that read or rewrite more than `driver_max_bytes`. All else, the driver's proces
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlmesh_like.names import is_in_reach, is_store, is_tried_store
+from sqlmesh_like.plan.cost import EngineName
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 from sqlmesh_like.project.nodes import Target
 from sqlmesh_like.project.reading.session_settings import value_settings
@@ -25,9 +25,6 @@ _LARGEST_DRIVER_BUILD = 128_000_000
 """The same where executors are on other machines: they are soon faster, once their application has started."""
 _LARGEST_RECOMPUTE = 16_000_000
 """Bytes of stored rows up to which executors return them recomputed: files are compressed, what they return is not."""
-
-
-EngineName = Literal["duckdb", "spark"]
 
 
 @dataclass(frozen=True)
@@ -234,6 +231,10 @@ def _on_driver(planned: PlannedModel, most: int) -> Route:
     load, limit = driver_load(planned), f"`driver_max_bytes`: {most:,}"
     if load is None:
         return replace(IN_PROCESS, because=f"on the driver, if it reads and rewrites few enough bytes ({limit})")
+    asks = planned.estimate is not None and planned.estimate.work(planned.strategy).has_jobs
+    if load.whole <= most and asks:
+        because = f"executors look rows up that are too many to be read on the driver beside the change ({limit})"
+        return replace(IN_PROCESS, scans="spark", because=because)
     if load.whole <= most:
         return replace(IN_PROCESS, because=f"on the driver, as {load.whole:,} bytes are read and rewritten ({limit})")
     because = f"executors read what is needed of {load.whole - load.with_help:,} bytes; on the driver, "

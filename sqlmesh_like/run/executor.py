@@ -100,6 +100,7 @@ class Executor:
         try:
             with self.planner.catalog.keep([*ordered, *self._inputs_of(nodes)]):
                 self._pin(nodes)
+                self.planner = self.planner.with_measured_jobs(ordered)
                 result = RunResult(Schedule(nodes, needs, self, self.listener, self.policy.pace).results())
                 if self.policy.notes_tables and self.hooks is None and result.ok:
                     with suppress(SmlError):  # whoever wants to know asks again, and reports it

@@ -186,6 +186,7 @@ class SparkEngine:
         planned = bindings.planned
         try:
             with failing_model(planned), measure_work(bindings.session) as spark_work:
+                bindings.spark_work = spark_work
                 applied = work(bindings)
                 if applied.committed:
                     self._register(bindings.session, planned)

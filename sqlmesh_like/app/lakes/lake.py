@@ -22,6 +22,8 @@ from sqlmesh_like.plan.slices.sliced_build import SliceWish
 from sqlmesh_like.run.ports import Engine, LakeEngine
 
 if TYPE_CHECKING:
+    from sqlmesh_like.plan.cluster.weighing import Cluster
+    from sqlmesh_like.project.nodes import Target
     from sqlmesh_like.spark.jvm.session import Session
     from sqlmesh_like.spark.spark_engine import SparkEngine
 
@@ -40,6 +42,7 @@ class Lake(LakeTables):
             has_catalog=loaded.target.catalog != "none",
             slices=SliceWish() if loaded.target.type == "spark" else None,
             queries=read_queries(loaded.entry_path) if loaded.target.type == "spark" else None,
+            cluster=_cluster(loaded.target),
         )  # fmt: skip
         models, tests = loaded.rendered.models, loaded.rendered.tests
         if not any(model.asks_lake for model in models) and not any(test.asks_lake for test in tests):
@@ -79,6 +82,16 @@ def with_engine(tables: LakeTables, session: Callable[[], Session] | None = None
     loaded, history = tables.loaded, tables.catalog.history
     engine = LocalFirstEngine(lambda: spark_engine(loaded, history, session), Router(loaded.target), history)
     return HudiLake(loaded, tables.catalog, engine)
+
+
+def _cluster(target: Target) -> Cluster | None:
+    """What weighs strategies by their jobs; None where no executor is on another machine."""
+    router = Router(target)
+    if target.type != "spark" or router.shares_disk:
+        return None
+    from sqlmesh_like.plan.cluster.weighing import cluster_of  # what has nothing to do imports none of it
+
+    return cluster_of(router)
 
 
 def built_table(lake: Lake, name: str) -> tuple[TablePlace, TableState]:

@@ -134,6 +134,6 @@ def _plans(lake: Lake, selected: Collection[str]) -> list[PlannedModel]:
         **{i: schema for i, schema in fixtures.items() if schema},
         **{seed.unique_id: loaded.read_seed(seed).schema for seed in missing},
     }
-    planner = replace(planner, foreseen=foreseen)
+    planner = replace(planner, foreseen=foreseen).with_measured_jobs(selected)
     models = [planner.rendered.model(unique_id) for unique_id in selected]
     return planner.plan_ahead(model for model in models if model.unique_id in planner.catalog.places)

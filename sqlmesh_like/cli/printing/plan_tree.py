@@ -16,7 +16,7 @@ from sqlmesh_like.cli.printing.output import size
 from sqlmesh_like.cli.printing.writer import style_text
 from sqlmesh_like.control_characters import escape_line
 from sqlmesh_like.plan.catalog import Catalog
-from sqlmesh_like.plan.cost import Estimate, WorkEstimate
+from sqlmesh_like.plan.cost import EngineName, Estimate, WorkEstimate
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.plan.router import Route
 from sqlmesh_like.plan.write_cost import WriteCost
@@ -59,6 +59,7 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
         Branch("reads", rows=tuple((escape_line(str(item.ref.table)), _input_state(item)) for item in plan.inputs)),
         Branch("estimate", _cost(plan, plan.estimate) if plan.estimate is not None else ""),
         Branch("engine", _engine(route)),
+        Branch("ways", rows=_ways(plan)),
         Branch("slices", escape_line(plan.slices.progress()) if plan.slices is not None else ""),
         Branch("next run", f"{_color_word(plan.strategy)}{refused}{because}"),
     ]
@@ -69,10 +70,33 @@ def plan_tree(plan: PlannedModel, route: Route) -> str:
 def _engine(route: Route) -> str:
     if route.engine is None or not route.because:
         return ""
-    doers = [(route.scans, "scans"), (route.engine, "computes"), (route.commits, "commits")]
+    return f"{_doers(route.scans, route.engine, route.commits)}: {route.because}"
+
+
+def _doers(scans: EngineName | None, computes: EngineName | None, commits: EngineName | None) -> str:
+    doers = [(scans, "scans"), (computes, "computes"), (commits, "commits")]
     parts = [(engine, [work for _, work in group]) for engine, group in groupby(doers, key=lambda doer: doer[0])]
     done = (f"{_ENGINES[engine]} {' and '.join(', '.join(works).rsplit(', ', 1))}" for engine, works in parts if engine)
-    return f"{', '.join(done)}: {route.because}"
+    return ", ".join(done)
+
+
+def _ways(plan: PlannedModel) -> tuple[PlanRow, ...]:
+    """Who does the work of each strategy where executors are on other machines, the jobs and the seconds expected."""
+    if plan.estimate is None or plan.price is None or not plan.target.exists:
+        return ()
+    ways = dict([*plan.estimate.ways, ("full_refresh", plan.estimate.full)])
+    each = "measured" if plan.price.measured is not None else "not measured yet"
+    return tuple(
+        (
+            _color_word(name),
+            _doers(done.scans, done.computes, done.commits),
+            f"{done.jobs} job{'' if done.jobs == 1 else 's'}",
+            f"about {work.seconds:.2g} s",
+            f"{done.job_seconds:.2g} s a job ({each})" if done.jobs else "",
+        )
+        for name, work in ways.items()
+        if (done := work.cluster) is not None
+    )
 
 
 def plan_summary(plans: Iterable[PlannedModel]) -> str:

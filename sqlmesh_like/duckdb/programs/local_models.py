@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -141,7 +141,7 @@ class LocalModels:
         if is_nothing and _reads_little(planned) and not self._must_commit(planned):
             return done
         try:
-            return self._commit_actions(planned, actions, started) or (
+            return self._commit_actions(planned, actions, started, limit) or (
                 done if is_nothing and not self._must_commit(planned) else actions
             )
         except UnsupportedRowsError as error:
@@ -223,8 +223,13 @@ class LocalModels:
         is_slice = planned.slice is not None and planned.slice.left is not None
         return is_other_query or is_slice or must_advance_frontier(planned, self.history)
 
-    def _commit_actions(self, planned: PlannedModel, actions: LocalActions, started: datetime) -> WriteResult | None:
-        """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write."""
+    def _commit_actions(
+        self, planned: PlannedModel, actions: LocalActions, started: datetime, limit: ReadLimit | None = None
+    ) -> WriteResult | None:
+        """Commit the actions; None if Spark has to. Raises UnsupportedRowsError, and OSError for a failed write.
+
+        `limit`: that of the program, which knows what it has waited for.
+        """
         config, target = planned.compiled.model.config, planned.target
         timeline, partition_field = settled_timeline(target.uri), PARTITION if config.partition_by else None
         options = self._options(planned)
@@ -241,7 +246,9 @@ class LocalModels:
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)
             return None
         counts = {"upserts": actions.upserts, "deletes": actions.deletes}
-        record = planned.record(planned.strategy, target.record.buckets, counts, started)
+        limit = limit or ReadLimit()
+        began = started + timedelta(seconds=limit.seconds)  # a job has a price of its own, and is no part of the pace
+        record = planned.record(planned.strategy, target.record.buckets, counts, began, limit.done)
         log = actions.log if rows is not None else ChangeLog(target.frontier)
         metadata = {RECORD_KEY: record.to_json(), **(log.metadata if log else {})}
         most, buckets = self.router.most_bytes, target.record.buckets

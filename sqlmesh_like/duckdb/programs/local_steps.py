@@ -28,9 +28,10 @@ from sqlmesh_like.duckdb.merged_slices import MergedSlices
 from sqlmesh_like.duckdb.programs.key_origins import key_origins
 from sqlmesh_like.duckdb.programs.read_limit import ReadLimit, TableRead
 from sqlmesh_like.duckdb.programs.remote_steps import RemoteSteps
-from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, lookup_pairs, shared_columns
+from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, shared_columns
 from sqlmesh_like.duckdb.programs.shared_rows import SharedRows
 from sqlmesh_like.names import IS_DELETED, WEIGHT, Column, Schema
+from sqlmesh_like.plan.cluster.lookup_columns import lookup_pairs
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, InputVersion, PlannedModel
 from sqlmesh_like.run.ports import NamedColumns
 
@@ -56,7 +57,7 @@ class LocalSteps:
 
     def empty_relations(self) -> Iterable[str]:
         for item in self.planned.inputs:
-            if self.planned.strategy == "full_refresh" or self.planned.reconciles:
+            if self.planned.strategy in ("full_refresh", "recompute_merge") or self.planned.reconciles:
                 return  # all rows are read, and no changes
             if item.start == item.end or self._change_of(item)[1] == 0:
                 yield f"changes.{item.ref.unique_id}"

@@ -5,15 +5,18 @@ An estimate is not a limit: whether a step reads a table is often known only onc
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
 
 import pyarrow as pa
 
 from sqlmesh_like.duckdb.exact_sql import Unproven
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
-from sqlmesh_like.run.ports import SparkWork
+from sqlmesh_like.plan.cluster.job_price import JobsDone
+from sqlmesh_like.run.ports import SparkWork, waited_seconds
 from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteReader, RemoteRows
 
 MOST_ROWS = 2_000_000
@@ -37,12 +40,15 @@ class TableRead:
 class ReadLimit:
     """The limit of one run of a program, in bytes of files, each table counted whole and once; None: there is none.
 
-    `reader`: who reads tables that would exceed it. `spark`: what it has done for that.
+    `reader`: who reads tables that would exceed it. `spark`: what it has done for that; the program has waited
+    `seconds` for it, of which `starting_seconds` for the start of its session.
     """
 
     most_bytes: int | None = None
     reader: RemoteReader | None = None
     spark: SparkWork | None = None
+    seconds: float = 0.0
+    starting_seconds: float = 0.0
     _counted: set[str] = field(default_factory=set)
     _bytes: int = 0
 
@@ -77,13 +83,25 @@ class ReadLimit:
 
     def run_query(self, wanted: RemoteQuery) -> RemoteRows:
         assert self.reader is not None
-        return self._noted(self.reader.run_query(wanted))
+        return self._noted(partial(self.reader.run_query, wanted))
 
     def _look_up(self, wanted: KeyedRows) -> pa.Table | None:
         assert self.reader is not None
-        return self._noted(self.reader.look_up(wanted)).rows
+        return self._noted(partial(self.reader.look_up, wanted)).rows
 
-    def _noted(self, result: RemoteRows) -> RemoteRows:
+    @property
+    def done(self) -> JobsDone | None:
+        """The jobs of executors so far; None: there were none, or it is not known how many."""
+        if self.spark is None:
+            return None
+        seconds = self.seconds - self.starting_seconds
+        return JobsDone(self.spark.jobs, seconds, self.spark.bytes_read + self.spark.bytes_shuffled)
+
+    def _noted(self, ask: Callable[[], RemoteRows]) -> RemoteRows:
+        began, waited = perf_counter(), waited_seconds()
+        result = ask()
+        self.seconds += perf_counter() - began
+        self.starting_seconds += waited_seconds() - waited
         if result.spark is not None:
             self.spark = result.spark if self.spark is None else self.spark + result.spark
         return result

@@ -7,13 +7,12 @@ They include at least the rows that the step needs, and it filters them itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 import duckdb
 
-from sqlmesh_like.delta.program import Prune
 from sqlmesh_like.duckdb.duck_types import duck_quoted
 from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.names import KEY, Schema
@@ -24,7 +23,6 @@ _MOST_ROWS = 2_000_000
 """Limit of the rows that are kept of one table for one choice of key columns."""
 _MOST_FORESEEN = 20_000
 """More keys than this are not looked up for a step that needs fewer."""
-_COMPARABLE = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "boolean")
 
 
 @dataclass
@@ -89,23 +87,6 @@ class LookupTable:
     shared: tuple[str, ...]
     executors: ExecutorRows | None = None
     foreseen: str | None = None
-
-
-LookupPairs = tuple[Sequence[tuple[str, str]], str]
-"""Pairs of columns of an input and of a step, and the step."""
-
-
-def lookup_pairs(prunes: Sequence[Prune], name: str, schema: Schema, steps: Mapping[str, Schema]) -> LookupPairs | None:
-    """The columns by which rows of an input are looked up, and the step; None if no step's values bound them."""
-    types = {column.name.lower(): (column.name, column.type) for column in schema}
-    for prune in prunes:
-        pairs, known = prune.columns.get(name, ()), {c.name.lower(): c.type for c in steps.get(prune.step, ())}
-        spelt = [(types[own.lower()][0], theirs) for own, theirs in pairs if own.lower() in types]
-        same = [types[own.lower()][1] == known.get(theirs.lower()) for own, theirs in spelt]
-        plain = [types[own.lower()][1] in _COMPARABLE for own, _ in spelt]
-        if spelt and len(spelt) == len(pairs) and all(same) and all(plain):
-            return spelt, prune.step
-    return None
 
 
 def shared_columns(schema: Schema, named: Collection[str]) -> tuple[str, ...]:

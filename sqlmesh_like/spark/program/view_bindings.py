@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,8 +21,10 @@ from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, WEIGHT, TableName, is_hidden
+from sqlmesh_like.plan.cluster.job_price import JobsDone
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
+from sqlmesh_like.run.ports import SparkWork
 from sqlmesh_like.spark.change_feed.change_feed import change_feed
 from sqlmesh_like.spark.change_feed.cow_change_feed import CopyOnWriteFeed
 from sqlmesh_like.spark.change_feed.shared_changes import SharedChanges, Span
@@ -53,7 +55,7 @@ class Bindings:
     """Views of one model's run in a Spark session of its own.
 
     `shared`: ids of inputs that other models of the run read too, so that their change is cached with all columns.
-    `started`: when work on the model began.
+    `started`: when work on the model began. `spark_work`: what Spark has done for it so far, if that is known.
     """
 
     session: SparkSession
@@ -61,9 +63,19 @@ class Bindings:
     changes: SharedChanges = field(default_factory=SharedChanges)
     shared: Collection[str] = ()
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    spark_work: Callable[[], SparkWork | None] = lambda: None
     steps: dict[str, DataFrame] = field(default_factory=dict)
     _cached: list[CachedFrame] = field(default_factory=list)
     _views: dict[tuple[RelationRole, str, frozenset[str] | None, Bounds], str] = field(default_factory=dict)
+
+    @property
+    def done(self) -> JobsDone | None:
+        """The jobs so far of a run on executors of other machines; None if there are none, or it is not known."""
+        work = self.spark_work() if self.planned.price is not None else None
+        if work is None:
+            return None
+        seconds = (datetime.now(UTC) - self.started).total_seconds()
+        return JobsDone(work.jobs, seconds, work.bytes_read + work.bytes_shuffled)
 
     def run(self, query: exp.Query, prunes: Sequence[Prune] = ()) -> DataFrame:
         """The frame of a query over inputs, target and steps, with clocks set to those of the run."""

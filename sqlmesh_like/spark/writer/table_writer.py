@@ -126,7 +126,8 @@ class SparkWriter:
         target = self.specify(planned)
         if target.unique_key:
             sinks.check_rows(frame, target)
-        record = planned.record("full_refresh", target.table.buckets, {}, self.steps.bindings.started)
+        bindings = self.steps.bindings
+        record = planned.record("full_refresh", target.table.buckets, {}, bindings.started, bindings.done)
         if not is_as_derived and planned.compiled.model.config.frozen_before is not None:
             why = "; ".join(each.message for each in strategy_reasons)
             hint = "cast the columns in question; or leave frozen_before out"
@@ -156,8 +157,9 @@ class SparkWriter:
         return derived, (), True
 
     def _metadata(self, strategy: Strategy, rows: dict[str, int]) -> dict[str, str]:
-        buckets, started = self.target.table.buckets, self.steps.bindings.started
-        return {RECORD_KEY: self.planned.record(strategy, buckets, rows, started).to_json()}
+        buckets, bindings = self.target.table.buckets, self.steps.bindings
+        record = self.planned.record(strategy, buckets, rows, bindings.started, bindings.done)
+        return {RECORD_KEY: record.to_json()}
 
     def _stored_rows(self) -> DataFrame:
         timeline = Timeline(self.target.table.uri)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +126,63 @@ def test_a_small_change_of_what_executors_built_starts_no_application(master: st
     sml(root, "run", "--full-refresh", "--select", "by_city", "buyers", "paid")
     assert applications(work) == verified, "small tables are built on the driver"
     sml(root, "verify")
+
+
+def next_run(root: Path) -> dict[str, Any]:
+    """What `explain` says of the next run of `buyers`."""
+    words = [sys.executable, "-m", "sqlmesh_like", "explain", "buyers", "--output", "json"]
+    done = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=300, check=True)
+    model: dict[str, Any] = json.loads(done.stdout)["models"][0]
+    return model
+
+
+@pytest.mark.timeout(3600)
+def test_a_recompute_on_the_driver_is_preferred_to_jobs_whose_price_is_then_measured(
+    master: str, work: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    project(root, master, "driver_max_bytes: 100000000")
+    sql, file, profiles = MODELS["buyers"], root / "models" / "buyers.sql", root / "profiles.yml"
+    for name in MODELS:
+        (root / "models" / f"{name}.sql").unlink()
+    file.write_text(sql)
+    write_orders(root, FIRST)
+    sml(root, "build")
+    before = applications(work)
+    write_orders(root, THEN)
+    sml(root, "seed")
+    whole = next_run(root)["estimate"]["strategies"]["recompute_merge"]
+    bound = (
+        whole["read_bytes"] + whole["rewritten_bytes"]
+    )  # the inputs and the table are within it, a change beside them not
+    profiles.write_text(profiles.read_text().replace("driver_max_bytes: 100000000", f"driver_max_bytes: {bound}"))
+    planned = next_run(root)
+    ways = planned["estimate"]["strategies"]
+    assert (planned["next_run"], [reason["rule"] for reason in planned["next_run_reasons"]]) == (
+        "recompute_merge", ["CST003"],
+    )  # fmt: skip
+    assert ways["recompute_merge"]["jobs"] == 0 < ways["group_recompute"]["jobs"]
+    assert ways["group_recompute"]["scans"] == "spark"
+    unmeasured = ways["group_recompute"]["job_seconds"]
+    assert sml(root, "run")["buyers"] == "recompute_merge"
+    assert applications(work) == before, "the driver recomputes the table"
+    sml(root, "verify")
+    file.write_text(f"{{{{ config(refresh='incremental') }}}} {sql}")
+    write_orders(root, FIRST)
+    sml(root, "seed")
+    assert sml(root, "run")["buyers"] == "group_recompute"
+    assert adapter_response(root)["spark_jobs"] > 0
+    write_orders(root, THEN)
+    sml(root, "seed")
+    assert next_run(root)["estimate"]["strategies"]["group_recompute"]["job_seconds"] not in (0, unmeasured)
+    sml(root, "verify")
+
+
+def adapter_response(root: Path) -> dict[str, Any]:
+    """What the last run says of `buyers`."""
+    results = json.loads((root / "target" / "run_results.json").read_text())["results"]
+    response: dict[str, Any] = next(row for row in results if row["unique_id"].endswith(".buyers"))["adapter_response"]
+    return response
 
 
 @pytest.mark.timeout(3600)

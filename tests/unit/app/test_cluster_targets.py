@@ -14,6 +14,7 @@ from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert
 from sqlmesh_like.plan import model_plan, router
+from sqlmesh_like.plan.cluster import expected_jobs
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
 from tests.faults.shop import CUSTOMER, DETAIL, FILES, MODELS, ORDERS, PROFILE, Shop
 from tests.unit.app.executors import Executors
@@ -74,6 +75,37 @@ def test_executors_look_rows_up_for_programs_on_the_driver(shop: Shop, monkeypat
         assert len(keys) == len(set(keys)), "models share what was looked up"
         asked |= {each.uri.rpartition("/")[2] for each in executors.lookups}
     assert asked == {"orders"}
+
+
+def test_a_table_is_recomputed_on_the_driver_where_a_change_would_start_jobs(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The input and the table are within the bound, the input beside its change is not. No JVM can start here."""
+    for module in (model_plan, local_models, local_steps, router, expected_jobs):
+        monkeypatch.setattr(module, "SMALL_INPUT", 0)
+    set_cluster(shop.root)
+    (shop.root / "models/days.sql").write_text(
+        "select day, count(distinct customer) as n from {{ ref('orders') }} group by day"
+    )
+    with Project.load(shop.root) as project:
+        project.run(select=["days"])
+    shop.commit(ORDERS, random.Random(3))
+    bound = 0
+    for expected in ("group_recompute", "recompute_merge"):
+        set_cluster(shop.root, f"      driver_max_bytes: {bound}" if bound else "")
+        with Project.load(shop.root) as project:
+            (plan,) = project.plan(select=["days"]).models
+        assert plan.next_run == expected, plan.next_run_reasons
+        assert plan.estimate is not None
+        whole = dict(plan.estimate.ways)["recompute_merge"]
+        bound = whole.read + whole.rewritten
+    assert [reason.rule for reason in plan.next_run_reasons] == ["CST003"]
+    with Project.load(shop.root) as project:
+        (result,) = project.run(select=["days"]).results
+    assert (result.status, getattr(result, "strategy", "")) == ("success", "recompute_merge")
+    rows = shop.stored(ORDERS)
+    counts = [(day, len({row[1] for row in rows if row[3] == day})) for day in sorted({row[3] for row in rows})]
+    assert shop.stored(CUSTOMER.replace("customer", "days")) == counts
 
 
 @pytest.mark.usefixtures("large_inputs")

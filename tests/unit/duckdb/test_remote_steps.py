@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal as D
+from time import sleep
 from typing import cast
 
 import duckdb
@@ -20,6 +22,7 @@ from sqlmesh_like.duckdb.programs.read_limit import ReadLimit
 from sqlmesh_like.duckdb.programs.remote_steps import RemoteSteps
 from sqlmesh_like.names import Column, Schema
 from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.run.ports import SparkWork, starting
 from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteRows
 
 FACTS = (Column("id", "int"), Column("x", "double"), Column("name", "string"))
@@ -116,3 +119,26 @@ def test_steps_with_nested_columns_or_too_many_rows_are_not_sent(
     with pytest.raises(Unproven, match="executors do not return its rows"):
         remote_steps(db, noted, {"keys": (Column("k", "bigint"),)}).computed(read)
     assert not noted.asked
+
+
+class Working(Noted):
+    """Executors that start for a tenth of a second and then have two jobs for each question."""
+
+    def run_query(self, wanted: RemoteQuery) -> RemoteRows:
+        if not self.asked:
+            with starting():
+                sleep(0.1)
+        return replace(super().run_query(wanted), spark=SparkWork(2, 3, 100_000_000, 7))
+
+
+def test_jobs_of_a_program_are_counted_with_their_time_which_the_start_of_a_session_is_no_part_of(
+    db: duckdb.DuckDBPyConnection,
+) -> None:
+    steps = remote_steps(db, Working(), {})
+    assert steps.limit.done is None
+    for _ in range(2):
+        steps.computed(step("select x from current.facts"))
+    done = steps.limit.done
+    assert done is not None and (done.jobs, done.bytes) == (4, 200_000_014)
+    assert steps.limit.starting_seconds >= 0.1
+    assert done.seconds == steps.limit.seconds - steps.limit.starting_seconds

@@ -12,8 +12,9 @@ import pytest
 
 from sqlmesh_like.delta.program import Prune
 from sqlmesh_like.duckdb.programs import shared_lookups
-from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, SharedLookups, lookup_pairs, shared_columns
+from sqlmesh_like.duckdb.programs.shared_lookups import LookupTable, SharedLookups, shared_columns
 from sqlmesh_like.names import Column
+from sqlmesh_like.plan.cluster.lookup_columns import lookup_pairs
 
 SCHEMA = tuple(
     Column(name, type_) for name, type_ in {"a": "int", "b": "string", "c": "double", "_sml_key": "string"}.items()

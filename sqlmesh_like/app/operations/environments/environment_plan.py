@@ -107,7 +107,7 @@ class _EnvironmentPlanner:
         lake = in_environment(production, members.environment)
         places = {**lake.catalog.places, **{name: self._before(lake, name) for name in members.made}}
         self._lake = replace(lake, catalog=replace(lake.catalog, places=places))
-        self._planner = self._lake.planner(clock(None))
+        self._planner = self._lake.planner(clock(None)).with_measured_jobs(members.environment.tables)
         self._router = Router(production.loaded.target)
 
     def plan(self, selected: Sequence[str]) -> EnvironmentPlan:
