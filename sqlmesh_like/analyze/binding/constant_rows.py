@@ -31,8 +31,8 @@ def read_values(values: exp.Values) -> Relation:
     for branch in branches[1:]:
         before = schema
         schema, unproven = common_schema(_null_as(before, branches[0]), branch)
-        differ = any(_differ(a, b) for a, b in zip(schema, columns(branch), strict=True))
-        if unproven is not None or differ or any(map(_is_made_text, before, schema)):
+        is_proven = unproven is None and not any(map(_differ, schema, columns(branch)))
+        if not is_proven or any(map(_is_made_text, before, schema)):
             raise Unsupported("TYP001", "a column of VALUES has values of different types", values, "VALUES")
     if len(branches) == 1:
         return branches[0]

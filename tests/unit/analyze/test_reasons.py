@@ -37,6 +37,8 @@ REBUILT = {
         ("QRY010", 73, "two keys of GROUPING SETS, ROLLUP or CUBE over d"),
     "select map('x', a) as n from ods.t":
         ("FUN001", 8, "MAP('x', `a`) is not known to be a pure function of its row"),
+    "select v.x from values (1), (array(1)) as v(x) join ods.t on t.a = v.x":
+        ("TYP001", 17, "a column of VALUES has values of different types"),
     "select v.x from values (1), ('a') as v(x) join ods.t on t.s = v.x":
         ("TYP001", 17, "a column of VALUES has values of different types"),
     "select * from values ('a'), (1) as v(x)": ("TYP001", 15, "a column of VALUES has values of different types"),
