@@ -34,6 +34,7 @@ from sqlmesh_like.cdc.in_process.commits import stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import defaults_of_new_columns, fill_earlier_events, stated_default
+from sqlmesh_like.cdc.merge.deleted_rows import with_kept_values
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
 from sqlmesh_like.cdc.schema import typed_parse
@@ -189,9 +190,13 @@ def _complete_events(
     layout = decoded.layout
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
-    if decoded.counts.partial:
-        table = None if uri is None else stored_table(decoded.events, uri)
-        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows, again=again))
+    keeps_deleted = layout.ingest.deletes == "soft"
+    if decoded.counts.partial or (keeps_deleted and decoded.counts.rekeyed):
+        table = None if uri is None else _stored_in_layout(decoded, uri)
+        events = with_unchanged_values(decoded.events, layout, table, letter_rows, again=again)
+        if keeps_deleted:
+            events = with_kept_values(events, layout, table)
+        decoded = with_events(decoded, events)
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))
@@ -203,6 +208,13 @@ def stored_table(events: Frame, uri: str) -> Frame:
     if isinstance(events, RowFrame):
         return stored_rows(Timeline(uri))
     return events.sparkSession.read.format("hudi").load(uri)
+
+
+def _stored_in_layout(decoded: Decoded, uri: str) -> Frame:
+    """The stored rows, with the values that the next commit gives them in columns that are new or have a new name."""
+    stored = stored_table(decoded.events, uri)
+    values = {new: quoted_name(old) for new, old in decoded.settled.renamed.items()} | dict(decoded.defaults)
+    return stored.selectExpr("*", *(f"{value} as {quoted_name(name)}" for name, value in values.items()))
 
 
 _NO_SCHEMA = "its schema cannot be read"
@@ -314,7 +326,7 @@ def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     )
     entries = {
         "unreadable": f"coalesce({with_advice(unreadable(shape))}, {unwritten(shape)})",
-        "missing": missing(shape, own, partial=partial),
+        "missing": missing(shape, own, partial=partial, of_deletes=layout.ingest.deletes == "soft"),
         "is_told": shape.message.tells_partition,
     }
     return images.selectExpr(*LINE, "item", *IMAGES, *_as_aliases(entries))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.stream.replay import replay
+from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, table
-from tests.unlogged_log import FORMATS, Row, SourceTable, as_tuple, changes_for
+from tests.unlogged_log import FORMATS, Change, Row, SourceTable, as_tuple, changes_for
 
 pytestmark = pytest.mark.release
 
@@ -45,3 +49,49 @@ def test_each_row_is_one_that_the_source_had(spark: SparkSession, tmp_path: Path
         replay(spark, *lake.declared())
         rows = _stored(spark, lake)
         assert rows <= source.history, rows - source.history
+
+
+FIRST, LATER = ({"id": 1, "who": who, "v": v, "text": text} for who, v, text in ((1, 0, "ü"), (2, 7, "later")))
+OTHER = {**FIRST, "id": 2, "who": 5}
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_a_delete_of_which_the_log_has_the_key_alone_keeps_the_row(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    how, gone = FORMATS[form], Change(FIRST, None, before="key")
+    own = {"deletes": "soft", "updates": how.updates, "partition_by": PartitionBy("who", None, "part")}
+    lake = Lake(spark, tmp_path, (table(columns=TYPES, **own),), {"format": how.name}, delta_engine="spark")
+
+    def ingest(*changes: Change) -> list[tuple[object, ...]]:
+        assert lake.ingest(*(json.dumps(how.event(change)) for change in changes)).dead_letters == 0
+        return lake.rows("t", *TYPES, "_sml_deleted", "part")
+
+    other = (*OTHER.values(), False, "5")
+    assert ingest(Change(None, FIRST), Change(None, OTHER), gone) == [(*FIRST.values(), True, "1"), other]
+    assert ingest(Change(None, LATER), gone, gone) == [(*LATER.values(), True, "2"), other]
+    assert ingest(gone) == [(*LATER.values(), True, "2"), other]
+
+
+def test_deletes_with_the_key_alone_of_a_parquet_file_and_a_replay(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a row whose last update is a dead letter that came before its delete: it keeps what the table has."""
+    lake = Lake(spark, tmp_path, (table(columns={"id": "int", "day": "int"}, deletes="soft"),))
+    lake.settings = {"format": "dms", "files": "landing/db/t/*.parquet"}
+    folder = lake.landing / "db" / "t"
+    folder.mkdir(parents=True)
+    for number, rows in enumerate(
+        (
+            {"Op": ["I", "I", "I"], "id": [1, 2, 3], "day": ["1", "2", "3"]},
+            {"Op": ["D", "U", "U"], "id": [1, 2, 3], "day": [None, "5", "x"]},
+            {"Op": ["D", "D", "I"], "id": [3, 2, 2], "day": [None, None, "6"]},
+        )
+    ):
+        path = folder / f"{number}.parquet"
+        pq.write_table(pa.table(rows), path)
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+        lake.run()
+    shown = ("id", "day", "_sml_deleted")
+    assert lake.rows("t", *shown) == [(1, 1, True), (2, 6, False), (3, 3, True)]
+    lake.tables = (table(columns={"id": "int", "day": "string"}, deletes="soft"),)
+    assert replay(spark, *lake.declared()).resolved == 1
+    assert lake.rows("t", *shown) == [(1, "1", True), (2, "6", False), (3, "3", True)]
