@@ -21,6 +21,7 @@ from sqlmesh_like.cdc.sources.database.engine import engine_jars
 from sqlmesh_like.cdc.sources.database.server import connect
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
+from sqlmesh_like.errors import MachineError
 from sqlmesh_like.project.nodes import DatabaseSettings
 from sqlmesh_like.spark.jvm.jars import ensure_jars
 from tests.services import mariadb, postgres
@@ -447,6 +448,59 @@ def test_a_table_none_of_whose_rows_fit_its_declared_types_any_more_keeps_its_ro
     report = lake.run()
     assert not report.failed and report.dead_letters == 1
     assert lake.rows("typed_here", "id", "v") == [(1, 1), (2, 5000000020)]
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_a_table_of_postgresql_that_was_not_logged_with_its_key_for_a_while_is_read_again(
+    pg: postgres.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its deletes have no key then, and an update of the key does not say which row has it no more."""
+    pg.run(
+        "create table indexed_by (id int primary key, u int not null unique, v text)",
+        "insert into indexed_by select n, n * 10, 'a' from generate_series(1, 6) n",
+        "create table untouched (id int primary key)",
+    )
+    lake = lake_of_postgres(pg, tmp_path, spark, "indexed_by", "untouched")
+    assert not lake.run().failed
+    pg.run(
+        "alter table indexed_by replica identity using index indexed_by_u_key",
+        "insert into indexed_by values (7, 70, 'a')",
+        "delete from indexed_by where id in (2, 7)",
+        "update indexed_by set id = 44 where id = 4",
+    )
+    with pytest.raises(MachineError, match="indexed_by logs u of a deleted row"):
+        lake.run()
+    pg.run("alter table indexed_by replica identity default", "update indexed_by set v = 'b' where id = 1")
+    caplog.clear()
+    report = lake.run()
+    assert not report.failed and read_again(caplog) == {"indexed_by"}
+    assert "primary key id is missing" in str(report.first_dead_letter)
+    require_same_rows(lake, "indexed_by")
+    assert lake.run().events == 0
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_tables_of_a_binary_log_that_lacked_values_for_a_while_are_read_again(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession
+) -> None:
+    run(
+        server,
+        "create database partly",
+        "create table partly.item (id int primary key, v int, w int)",
+        "insert into partly.item values (1, 1, 1), (2, 2, 2), (3, 3, 3)",
+    )
+    lake = lake_of(server, tmp_path, spark, "partly", "item")
+    assert not lake.run().failed
+    run(server, "set global binlog_row_image = 'MINIMAL'")
+    run(server, "update partly.item set v = 10 where id = 1", "delete from partly.item where id = 2")
+    with pytest.raises(MachineError, match="binlog_row_image is MINIMAL"):
+        lake.run()
+    run(server, "set global binlog_row_image = 'FULL'")
+    run(server, "update partly.item set w = 30 where id = 3")
+    assert not lake.run().failed
+    assert lake.rows("item") == [(1, 10, 1), (3, 3, 30)]
 
 
 def lake_of_postgres(pg: postgres.Server, root: Path, spark: SparkSession | None, *names: str) -> Lake:
