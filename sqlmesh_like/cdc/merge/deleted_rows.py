@@ -7,6 +7,7 @@ a delete of the old one, of which the log may have the key alone, too.
 
 from __future__ import annotations
 
+from sqlmesh_like.cdc.formats.row_images import NO_SHAPE
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, union_frames
 from sqlmesh_like.cdc.merge.earlier_versions import NO_REASON, stored_versions, with_earlier_values
@@ -53,7 +54,8 @@ def _kept(name: str, place: int | None) -> str:
 def _with_deletes_of_old_keys(events: Frame, layout: OdsLayout) -> Frame:
     """The events with each update that changes a primary key as two: a delete of the old one, and the update.
 
-    A delete with the key alone has the order of the update, as in `merge_sql.versions`.
+    A delete with the key alone has the order of the update, as in `merge_sql.versions`. With an order, NULL in a row
+    that has more is NULL: the earlier version may not be there yet.
     """
     is_moved = f"coalesce(reason is null and {is_rekeyed(layout)}, false)"
     moved = events.where(is_moved)
@@ -70,7 +72,9 @@ def _with_deletes_of_old_keys(events: Frame, layout: OdsLayout) -> Frame:
         for name in (column.name for column in layout.columns)
     )
     before = f"if({layout.is_key_only('before')}, named_struct({values}), before)" if ordered else "before"
-    missing = f"filter(array({unknown}), name -> name is not null)" if unknown else "missing"
+    missing = f"filter(array({unknown}), name -> name is not null)" if unknown else NO_SHAPE
+    if ordered and layout.ingest.updates != "partial":
+        missing = f"if({layout.is_key_only('before')}, {missing}, {NO_SHAPE})"
     no_row = "if(true, null, before)"
     is_blind = "true" if layout.partition_field else "false"
     old = {"kind": "'delete'", "op": "'d'", "before": before, "after": no_row, "row": before, "missing": missing}

@@ -38,7 +38,8 @@ def with_earlier_values(
     """
     named = zip(layout.orders("row"), layout.order_columns, strict=False)
     orders = "".join(f"{order} as {quoted_name(name)}, " for order, name in named)
-    rank = f"struct(1 as known_later, {orders}position)"
+    # The table may have the version that an event is, which then tells what it had been given.
+    rank = f"struct(1 as known_later, {orders}position, 1 as turn)"
     keyed = events.selectExpr("*", f"{layout.record_key('row')} as fill_key", f"{rank} as fill_rank")
     values = ", ".join(f"{told[name]} as v{index}" for index, name in enumerate(columns))
     sql = f"select fill_key, position, true as is_event, fill_rank, {values} from {{events}}"
@@ -54,7 +55,7 @@ def stored_versions(stored: Frame, columns: Sequence[str], layout: OdsLayout, wh
     orders = ", ".join(quoted_name(name) for name in layout.order_columns[:-1])
     # Without an order the last run always wins, so stored rows come before every event.
     later = 1 if layout.order_columns else 0
-    rank = f"struct({later} as known_later, {orders + ', ' if orders else ''}{POSITION} as position)"
+    rank = f"struct({later} as known_later, {orders + ', ' if orders else ''}{POSITION} as position, 0 as turn)"
     values = (
         f"struct(cast({quoted_name(name) if name.lower() in has else 'null'} as {types[name]}) as v, "
         f"{why} as why) as v{index}"

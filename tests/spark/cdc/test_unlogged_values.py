@@ -73,6 +73,18 @@ def test_a_delete_of_which_the_log_has_the_key_alone_keeps_the_row(
     assert ingest(gone) == [(*LATER.values(), True, "2"), other]
 
 
+def test_an_event_that_the_table_has_keeps_the_value_that_it_was_given(spark: SparkSession, tmp_path: Path) -> None:
+    """The log is read again from its start, which no longer has the event that had the value."""
+    how = FORMATS["debezium"]
+    lake = Lake(spark, tmp_path, (table(columns=TYPES, order_by=("v",)),), delta_engine="spark")
+    moved = {**FIRST, "v": 7}
+    for change in (Change(None, FIRST), Change(FIRST, moved, unlogged=True, before="none")):
+        lake.ingest(json.dumps(how.event(change)))
+    (lake.landing / "0000.jsonl").unlink()
+    assert lake.run("earliest").dead_letters == 0
+    assert lake.rows("t", *TYPES) == [tuple(moved.values())]
+
+
 def test_deletes_with_the_key_alone_of_a_parquet_file_and_a_replay(spark: SparkSession, tmp_path: Path) -> None:
     """Of a row whose last update is a dead letter that came before its delete: it keeps what the table has."""
     lake = Lake(spark, tmp_path, (table(columns={"id": "int", "day": "int"}, deletes="soft"),))
