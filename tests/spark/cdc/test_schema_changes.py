@@ -461,10 +461,16 @@ def test_a_table_of_postgresql_that_was_not_logged_with_its_key_for_a_while_is_r
         "insert into indexed_by select n, n * 10, 'a' from generate_series(1, 6) n",
         "create table other_key (id int primary key, u int not null unique)",
         "insert into other_key values (1, 1), (2, 2)",
-        "create table untouched (id int primary key, v int not null unique)",
-        "insert into untouched values (1, 1), (2, 2)",
+        *(
+            text.format(name)
+            for name in ("untouched", "full_once")
+            for text in (
+                "create table {} (id int primary key, v int not null unique)",
+                "insert into {} values (1, 1), (2, 2)",
+            )
+        ),
     )
-    lake = lake_of_postgres(pg, tmp_path, spark, "indexed_by", "other_key", "untouched")
+    lake = lake_of_postgres(pg, tmp_path, spark, "indexed_by", "other_key", "untouched", "full_once")
     assert not lake.run().failed
     pg.run(
         "alter table indexed_by replica identity using index indexed_by_u_key",
@@ -490,20 +496,20 @@ def test_a_table_of_postgresql_that_was_not_logged_with_its_key_for_a_while_is_r
         "delete from other_key where id = 2",
         "alter table other_key drop constraint other_key_pkey, add primary key (id)",
         "create unique index concurrently of_both on untouched (id, v)",
-        "alter table untouched replica identity full",
-        "update untouched set v = 5 where id = 1",
-        "delete from untouched where id = 2",
-        "analyze untouched",
-        "vacuum untouched",
         "reindex table concurrently untouched",
-        "cluster untouched using untouched_pkey",
+        "vacuum analyze untouched",
+        "alter table full_once replica identity full",
+        "update full_once set v = 5 where id = 1",
+        "delete from full_once where id = 2",
+        "alter table full_once replica identity default",
+        "cluster full_once using full_once_pkey",
     )
     check(lake, caplog, {"indexed_by", "other_key"})
 
 
 @pytest.mark.release
 @pytest.mark.timeout(300)
-def test_tables_of_a_binary_log_that_lacked_values_for_a_while_are_read_again(
+def test_tables_of_a_binary_log_that_lacked_rows_for_a_while_are_read_again(
     server: mariadb.Server, tmp_path: Path, spark: SparkSession
 ) -> None:
     run(
@@ -514,11 +520,11 @@ def test_tables_of_a_binary_log_that_lacked_values_for_a_while_are_read_again(
     )
     lake = lake_of(server, tmp_path, spark, "partly", "item")
     assert not lake.run().failed
-    run(server, "set global binlog_row_image = 'MINIMAL'")
+    run(server, "set global binlog_format = 'STATEMENT'")
     run(server, "update partly.item set v = 10 where id = 1", "delete from partly.item where id = 2")
-    with pytest.raises(MachineError, match="binlog_row_image is MINIMAL"):
+    with pytest.raises(MachineError, match="binlog_format is STATEMENT"):
         lake.run()
-    run(server, "set global binlog_row_image = 'FULL'")
+    run(server, "set global binlog_format = 'ROW'")
     run(server, "update partly.item set w = 30 where id = 3")
     assert not lake.run().failed
     assert lake.rows("item") == [(1, 10, 1), (3, 3, 30)]
