@@ -6,6 +6,7 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,7 +61,7 @@ def test_a_delete_of_which_the_log_has_the_key_alone_keeps_the_row(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
     how, gone = FORMATS[form], Change(FIRST, None, before="key")
-    own = {"deletes": "soft", "updates": how.updates, "partition_by": PartitionBy("who", None, "part")}
+    own: dict[str, Any] = {"deletes": "soft", "updates": how.updates, "partition_by": PartitionBy("who", None, "part")}
     lake = Lake(spark, tmp_path, (table(columns=TYPES, **own),), {"format": how.name}, delta_engine="spark")
 
     def ingest(*changes: Change) -> list[tuple[object, ...]]:
