@@ -14,6 +14,7 @@ from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_eve
 from sqlmesh_like.cdc.decode.events import Share
 from sqlmesh_like.cdc.formats import columnar
 from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS
+from sqlmesh_like.cdc.formats.message import READS_AGAIN
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
     NO_SHAPE,
@@ -34,6 +35,7 @@ from sqlmesh_like.cdc.in_process.commits import stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
 from sqlmesh_like.cdc.merge.defaults import defaults_of_new_columns, fill_earlier_events, stated_default
+from sqlmesh_like.cdc.merge.deleted_rows import with_kept_values
 from sqlmesh_like.cdc.merge.unchanged_value_backfill import with_unchanged_values
 from sqlmesh_like.cdc.merge.unsure_placement import unsure_rows
 from sqlmesh_like.cdc.schema import typed_parse
@@ -53,10 +55,15 @@ _log = logging.getLogger("sqlmesh_like.cdc")
 
 @dataclass(frozen=True)
 class Truncate:
-    """A truncate of a source table at a position in the log. `origin`: which table, where several are merged."""
+    """A truncate of a source table at a position in the log. `origin`: which table, where several are merged.
+
+    `reads_again`: the source still has its rows, and all of them follow. A row that follows and cannot be ingested
+    stays in the table as it is.
+    """
 
     position: str
     origin: str | None
+    reads_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,18 +162,22 @@ def decode(
 
 
 def _require_rows(decoded: Decoded) -> None:
-    """Raise IngestError where a table is read again and none of its rows can be: it would be left without any.
+    """Raise IngestError where a table is read again and none of its rows can be, or one has no key that can be read.
 
-    A single row becomes a dead letter, as of every event; all of them do where the source has changed a type that is
-    declared otherwise here.
+    A single row becomes a dead letter, as of every event, and stays as it is in the table; all of them do where the
+    source has changed a type that is declared otherwise here. Of a row without a key it is not known which one stays.
     """
     counts = decoded.counts
-    if not decoded.truncates or counts.good or not counts.bad:
+    if not counts.bad or not any(each.reads_again for each in decoded.truncates):
         return
-    first = decoded.events.where("reason is not null").selectExpr("reason").first()
-    why = first[0] if first is not None else ""
+    letters = decoded.events.where("reason is not null and op = 'r'")
+    if counts.good:
+        letters = letters.where(f"{decoded.layout.missing_key('row')} is not null")
+    if (first := letters.selectExpr("reason").first()) is None:
+        return
+    which = "one of its rows cannot be" if counts.good else f"none of {counts.bad} rows can be"
     raise IngestError(
-        f"{decoded.layout.table.table} is read again, and none of {counts.bad} rows can be: {why}",
+        f"{decoded.layout.table.table} is read again, and {which}: {first[0]}",
         hint="its rows stay as they are; correct the type under `columns:`, then run `sml ingest` again",
     )
 
@@ -189,9 +200,13 @@ def _complete_events(
     layout = decoded.layout
     if decoded.counts.unsure:
         decoded = with_events(decoded, _reread(decoded.events, shapes, layout))
-    if decoded.counts.partial:
-        table = None if uri is None else stored_table(decoded.events, uri)
-        decoded = with_events(decoded, with_unchanged_values(decoded.events, layout, table, letter_rows, again=again))
+    keeps_deleted = layout.ingest.deletes == "soft"
+    if decoded.counts.partial or (keeps_deleted and decoded.counts.rekeyed):
+        table = None if uri is None else _stored_in_layout(decoded, uri)
+        events = with_unchanged_values(decoded.events, layout, table, letter_rows, again=again)
+        if keeps_deleted:
+            events = with_kept_values(events, layout, table)
+        decoded = with_events(decoded, events)
     # Before its first commit, a table has no row that could be in another partition.
     if uri and layout.partition_field and layout.has_key and (decoded.counts.bad or letter_rows is not None):
         decoded = with_events(decoded, unsure_rows(decoded.events, layout, letter_rows))
@@ -203,6 +218,13 @@ def stored_table(events: Frame, uri: str) -> Frame:
     if isinstance(events, RowFrame):
         return stored_rows(Timeline(uri))
     return events.sparkSession.read.format("hudi").load(uri)
+
+
+def _stored_in_layout(decoded: Decoded, uri: str) -> Frame:
+    """The stored rows, with the values that the next commit gives them in columns that are new or have a new name."""
+    stored = stored_table(decoded.events, uri)
+    values = {new: quoted_name(old) for new, old in decoded.settled.renamed.items()} | dict(decoded.defaults)
+    return stored.selectExpr("*", *(f"{value} as {quoted_name(name)}" for name, value in values.items()))
 
 
 _NO_SCHEMA = "its schema cannot be read"
@@ -314,7 +336,7 @@ def _images(frame: Frame, shape: EventShape, layout: OdsLayout) -> Frame:
     )
     entries = {
         "unreadable": f"coalesce({with_advice(unreadable(shape))}, {unwritten(shape)})",
-        "missing": missing(shape, own, partial=partial),
+        "missing": missing(shape, own, partial=partial, of_deletes=layout.ingest.deletes == "soft"),
         "is_told": shape.message.tells_partition,
     }
     return images.selectExpr(*LINE, "item", *IMAGES, *_as_aliases(entries))
@@ -364,6 +386,10 @@ def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Tr
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
         return (), frame
-    text = "select origin, max(position) as position from {truncates} group by origin"
-    latest = frame_query(text, truncates=frame).collect()
-    return tuple(Truncate(row["position"], row["origin"] if ingest.origin else None) for row in latest), None
+    marked = f"coalesce(get_json_object(value, '$.{READS_AGAIN}'), '') = 'true'"
+    text = "select origin, reads_again, max(position) as position from {truncates} group by origin, reads_again"
+    truncates = frame.selectExpr("origin", f"{marked} as reads_again", "position")
+    latest = frame_query(text, truncates=truncates).collect()
+    return tuple(
+        Truncate(row["position"], row["origin"] if ingest.origin else None, row["reads_again"]) for row in latest
+    ), None

@@ -10,6 +10,7 @@ from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.sources.row_files import LOG_COLUMNS
+from sqlmesh_like.names import Column
 
 LINE = ("value", "file", "line", "position", "kind", "op", "origin", *LOG_COLUMNS)
 """Columns of a line that its event keeps."""
@@ -27,6 +28,8 @@ def validate_events(
 ) -> Frame:
     """Add `row` (`Decoded`), `reason` (why an event cannot be ingested, or NULL) and `lacks_before_position`.
 
+    With `deletes: soft`, `missing` of a delete names the columns that the event does not have of its row.
+
     `frame` must not have these columns yet: expressions would refer to the old ones. `value`: Spark SQL of the event's
     text, which may depend on its `reason`. `also_kept`: columns of the frame to keep beside `LINE`. `defaults`: Spark
     SQL of the defaults that events state of their columns.
@@ -43,7 +46,7 @@ def validate_events(
         is_other = f"{layout.key('before')} != {layout.key('after')}" if layout.has_key else "false"
         blind = f"(kind = 'upsert' and ({is_bare} or {is_other})) or (kind = 'delete' and ({lonely} or not is_told))"
     return frame.selectExpr(
-        *(*_REST_OF_LINE, *also_kept, "item", *IMAGES, "missing", "unsure"),
+        *(*_REST_OF_LINE, *also_kept, "item", *IMAGES, f"{_missing(layout, lonely, defaults)} as missing", "unsure"),
         "if(kind = 'delete', before, after) as row",
         *(f"{reason} as reason", f"{moves} and coalesce({blind}, false) as lacks_before_position", f"{value} as value"),
     )
@@ -63,18 +66,48 @@ def _reasons(layout: OdsLayout, lonely: str, defaults: Mapping[str, str]) -> Seq
     return reasons
 
 
+def _missing(layout: OdsLayout, lonely: str, defaults: Mapping[str, str]) -> str:
+    """Spark SQL of `missing`, with what a delete leaves out where the table keeps its row.
+
+    In the log's order an earlier version has what was logged, too, so a value that may be none is taken from there.
+    With `order_by` the earlier version may not be there yet: NULL counts as the row's, unless events are `partial`.
+    """
+    ingest = layout.ingest
+    if ingest.deletes != "soft":
+        return "missing"
+    may_lack = f"({lonely} or not is_told)"
+    if ingest.updates == "partial":
+        may_lack = "true"
+    elif ingest.order_by:
+        return "missing"
+    ordered = {name.lower() for name in ingest.order_by}
+    checks = ", ".join(
+        f"if({_is_null(column)} or (not is_told and {_is_zero(column, defaults)}), {sql_literal(column.name)}, null)"
+        for column in layout.beside_key
+        if column.name.lower() not in ordered
+    )
+    names = f"filter(array({checks}), name -> name is not null)" if checks else "missing"
+    return f"if(kind = 'delete' and {may_lack}, array_union(missing, {names}), missing)"
+
+
 def _is_filled(layout: OdsLayout, defaults: Mapping[str, str]) -> str:
-    """Spark SQL: whether nothing that `before` has beside the key needs to be the row's.
+    """Spark SQL: whether nothing that `before` has beside the key needs to be the row's."""
+    checks = [f"({_is_null(column)} or {_is_zero(column, defaults)})" for column in layout.beside_key]
+    return " and ".join(checks) if checks else "false"
+
+
+def _is_null(column: Column) -> str:
+    return f"before.{quoted_name(column.name)} is null"
+
+
+def _is_zero(column: Column, defaults: Mapping[str, str]) -> str:
+    """Spark SQL: whether `before` has in a column what a source that logs nothing of it may give.
 
     Debezium fills columns that are NOT NULL, of which its source logs nothing, with their default or a value like 0.
     """
-    checks = [
-        f"({value} is null or {_ZEROS[_zero_of(column.type or 'string')].format(value)}"
-        + (f" or {value} <=> {defaults[column.name]})" if column.name in defaults else ")")
-        for column in layout.beside_key
-        for value in (f"before.{quoted_name(column.name)}",)
-    ]
-    return " and ".join(checks) if checks else "false"
+    value = f"before.{quoted_name(column.name)}"
+    zero = _ZEROS[_zero_of(column.type or "string")].format(value)
+    return f"({zero} or {value} <=> {defaults[column.name]})" if column.name in defaults else f"({zero})"
 
 
 def _zero_of(kind: str) -> str:

@@ -22,6 +22,9 @@ CHANGES = ("upsert", "delete")
 CORRUPT = "_corrupt"
 """Member of an envelope's schema that is set where the text is not a JSON object of that schema."""
 
+READS_AGAIN = "sml_reads_again"
+"""Member of a truncate event after which the source reads all rows of the table again."""
+
 
 @dataclass(frozen=True)
 class Message:

@@ -337,17 +337,24 @@ _NO_UNIT = ": the event does not say what the number counts; declare `unit:` for
 _NO_UNIT += " micros or nanos since 1970), or let the source send its schema"
 
 
-def missing(shape: EventShape, columns: Schema, *, partial: bool) -> str:
+def missing(shape: EventShape, columns: Schema, *, partial: bool, of_deletes: bool = False) -> str:
     """Spark SQL of the columns (array) whose value the after image leaves out because it had not changed.
 
-    `partial`: an update mentions only what changed; otherwise only the format's placeholder shows it.
+    `partial`: an update mentions only what changed; otherwise only the format's placeholder shows it. `of_deletes`:
+    also the columns for which the row of a delete has the placeholder.
     """
     members = {field.name.lower(): field.member for field in shape.fields}
+    images = IMAGES if of_deletes else ("after",)
     checks = []
     for column in columns:
         member = members.get(column.name.lower())
         unavailable = bool(shape.unavailable) and member is not None
-        conditions = [_is_unavailable(shape, f"texts.after.{quoted_name(member or '')}")] if unavailable else []
+        conditions = [
+            f"{'kind = ' + sql_literal('delete') + ' and ' if image == 'before' else ''}"
+            + _is_unavailable(shape, f"texts.{image}.{quoted_name(member or '')}")
+            for image in images
+            if unavailable
+        ]
         conditions += [f"kind = 'upsert' and op in ('u', 'w') and {_is_absent(member, column.name)}"] if partial else []
         if conditions:
             checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")

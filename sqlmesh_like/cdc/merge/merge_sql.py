@@ -57,10 +57,27 @@ select {record_key} as {KEY}, row, removed, lacks_before_position, position as {
 from sides"""
 
 
+def rows_that_stay(layout: OdsLayout, position: str) -> str:
+    """From `{{events}}`: keys of rows that were read after a position, and cannot be ingested (grain: event)."""
+    is_lost = f"reason is not null and op = 'r' and {layout.missing_key('row')} is null"
+    return (
+        f"select {layout.record_key('row')} as stays from {{events}}"
+        f" where {is_lost} and position > {sql_literal(position)}"
+    )
+
+
 def truncate_sql(
-    layout: OdsLayout, position: str, *, origin: str | None, stored: Collection[str] | None, in_order: bool
+    layout: OdsLayout,
+    position: str,
+    *,
+    origin: str | None,
+    stored: Collection[str] | None,
+    in_order: bool,
+    with_kept: bool = False,
 ) -> str:
     """From `{{versions}}` and `{{stored}}`: deletes of all rows from before the source was emptied (grain: key).
+
+    `with_kept`: but for the keys in `{{kept}}`.
 
     Each is a version of its row at the log position of the truncate, with the values that the row had last. `stored`:
     the table's current columns, None where there is no table. `in_order`: the whole log has one order; otherwise only
@@ -88,12 +105,13 @@ def truncate_sql(
   from (select *, {layout.stored_row(stored)} as row from {{stored}}) where ({earlier}){of}"""
     # Without an order a batch comes after what is stored, whatever the positions.
     rank = f"struct({', '.join((*orders, 'turn', POSITION))})"
+    but_kept = f"(select * from before left join {{kept}} on {KEY} = stays where stays is null)"
     return f"""
 with before as ({before}
 ), standing as (
   select {KEY}, max_by(struct(row, part{named}), {rank}) as last,
     array_distinct(flatten(collect_list(parts))) as parts
-  from before group by {KEY}
+  from {but_kept if with_kept else "before"} group by {KEY}
 )
 select {KEY}, last.row as row, true as removed, false as lacks_before_position, {at} as {POSITION},
   {"".join(f"last.{name} as {name}, " for name in orders)}last.part as part, parts

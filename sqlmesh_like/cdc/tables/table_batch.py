@@ -267,12 +267,20 @@ def _add_truncates(decoded: Decoded, uri: str, versions: Frame, *, in_order: boo
     stored = stored_table(decoded.events, uri) if Timeline(uri).frontier else None
     inputs: dict[str, Frame] = {"versions": versions} | ({} if stored is None else {"stored": stored})
     columns = None if stored is None else stored.columns
+    deletes = [versions]
     for truncate in decoded.truncates:
+        if truncate.reads_again:
+            stay = merge_sql.rows_that_stay(decoded.layout, truncate.position)
+            inputs["kept"] = frame_query(stay, events=decoded.events).distinct()
         text = merge_sql.truncate_sql(
-            decoded.layout, truncate.position, origin=truncate.origin, stored=columns, in_order=in_order
+            *(decoded.layout, truncate.position),
+            origin=truncate.origin,
+            stored=columns,
+            in_order=in_order,
+            with_kept=truncate.reads_again,
         )
-        versions = union_frames([versions, frame_query(text, **inputs)])
-    return versions
+        deletes.append(frame_query(text, **inputs))
+    return union_frames(deletes)
 
 
 def hudi_table(

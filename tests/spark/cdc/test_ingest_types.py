@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.cdc.frames import literal_frame
 from sqlmesh_like.errors import IngestError
+from sqlmesh_like.project.nodes import PartitionBy
 from tests.spark.ingest_lake import Lake, base64_decimal, event, report_of, table
 
 DECIMAL = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "6"}}
@@ -111,6 +113,25 @@ def test_soft_deletes_keep_the_row_marked(spark: SparkSession, tmp_path: Path) -
     shop = Lake(spark, tmp_path, (table(deletes="soft"),))
     shop.ingest(event("c", {"id": 1}), event("c", {"id": 2}), event("d", None, {"id": 2}))
     assert shop.rows("t", "id", "_sml_deleted") == [(1, False), (2, True)]
+
+
+def test_a_row_that_is_deleted_by_its_key_alone_keeps_its_values_and_its_partition(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In one batch with other versions of the row, and by values of the table under a column's former name."""
+    partitions = PartitionBy("kind", None, "part")
+    shop = Lake(spark, tmp_path, (table(deletes="soft", partition_by=partitions),), delta_engine="spark")
+    shop.ingest(*(event("c", {"id": id, "kind": kind, "mail": kind}) for id, kind in ((1, "a"), (2, "b"), (3, "c"))))
+    shop.tables = (replace(shop.tables[0], renamed={"email": "mail"}),)
+    new = {"id": 2, "kind": "n", "email": "new"}
+    shop.ingest(event("d", None, {"id": 1}), event("u", new), event("d", None, {"id": 2}), event("d", None, {"id": 9}))
+    expected = [(1, "a", "a", True, "a"), (2, "n", "new", True, "n"), (3, "c", "c", False, "c")]
+    shown = ("id", "kind", "email", "_sml_deleted", "part")
+    assert shop.rows("t", *shown) == [*expected, (9, None, None, True, "__null__")]
+    again = {"id": 2, "kind": "b", "email": "again"}
+    shop.ingest(event("c", again), event("d", None, {"id": 2}), event("c", {**again, "id": 9}), event("d", None, new))
+    expected[1] = (2, "n", "new", True, "n")
+    assert shop.rows("t", *shown) == [*expected, (9, "b", "again", False, "b")]
 
 
 def test_deletions_of_retention_leave_rows_as_they_are_and_are_counted(spark: SparkSession, tmp_path: Path) -> None:

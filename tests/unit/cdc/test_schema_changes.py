@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import Ta
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, keeps_values
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import (
     LayoutColumn,
+    ReplicaIdentity,
     TableLayout,
     layout_from,
     why_values_changed,
@@ -307,6 +309,32 @@ def test_what_the_catalog_proves_to_keep_all_values() -> None:
     labels = replace(B, labels=("1=a",))
     before = replace(LAYOUT, columns=(A, labels))
     assert not may_have_changed(A, replace(labels, labels=("1=a", "2=b")), before=before)
+
+
+IDENTITY = ReplicaIdentity("16384", "700", False, "16390", ("16391=700",))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_read_again"),
+    [
+        ({}, {"written": "705"}, False),  # rights, columns, FULL for a while
+        ({}, {"indexes": ("16391=700", "16392=701")}, False),  # made concurrently
+        ({}, {"written": "705", "indexes": ()}, False),
+        ({}, {"written": "705", "indexes": ("16391=705",)}, True),
+        ({}, {"key": "16400"}, True),
+        ({"key": None}, {}, False),
+        ({"is_full": True}, {"is_full": True, "key": "16400"}, False),
+        ({"is_full": True}, {"is_full": True, "key": "16400", "written": "705"}, True),
+        ({}, {"table": "16500", "written": "705", "indexes": ("16391=705",)}, False),  # a later partition
+    ],
+)
+def test_what_the_catalog_shows_of_the_keys_that_the_log_has(
+    before: dict[str, Any], now: dict[str, Any], is_read_again: bool
+) -> None:
+    former, layout = (replace(LAYOUT, identities=(replace(IDENTITY, **each),)) for each in (before, now))
+    assert layout_from(layout.to_json()) == layout
+    assert (why_values_changed(former, layout) is not None) is is_read_again
+    assert why_values_changed(replace(LAYOUT), layout) is None, "an earlier version has recorded none"
 
 
 def test_what_the_catalog_does_not_prove_to_keep_all_values() -> None:

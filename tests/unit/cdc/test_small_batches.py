@@ -17,6 +17,7 @@ import pytest
 from pyarrow import dataset
 
 from demo.shop.generate import generate
+from sqlmesh_like.cdc.formats.message import READS_AGAIN
 from sqlmesh_like.cdc.in_process.json_values import json_value
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten
 from sqlmesh_like.cdc.report import IngestReport
@@ -353,6 +354,33 @@ def test_a_truncate_of_one_of_several_tables_leaves_the_others(tmp_path: Path) -
     lake.ingest(change("c", {"id": 1}, table="t_1"), change("c", {"id": 1}, table="t_2"))
     lake.ingest(change("t", table="t_1"))
     assert lake.rows() == [{"shard": "db.t_2", "id": 1}]
+
+
+READ_AGAIN = {**change("t"), READS_AGAIN: True}
+"""What the spool of a database has before all rows of a table."""
+
+
+@pytest.mark.parametrize("what", [{}, {"order_by": ("v",)}, {"deletes": "soft"},
+                                  {"partition_by": PartitionBy("kind", None, "part")}])  # fmt: skip
+def test_a_row_that_is_read_again_and_becomes_a_dead_letter_stays_as_it_is(
+    tmp_path: Path, what: dict[str, Any]
+) -> None:
+    """Rows that the source no longer has go; a truncate of the source's own takes all."""
+    types = {"id": "int", "kind": "string", "v": "int", "n": "int"}
+    lake = Lake(tmp_path, (declared(types=types, **what),))
+
+    def row(id: int, v: int, n: object, kind: str = "a") -> dict[str, object]:
+        return {"id": id, "kind": kind, "v": v, "n": n}
+
+    lake.ingest(*(change("c", row(id, 1, id)) for id in (1, 2, 3, 4)))
+    again = [change("r", row(1, 2, 10, "b")), change("r", row(2, 2, "x", "b")), change("r", row(5, 2, "x"))]
+    report = lake.ingest(change("u", row(2, 2, 7)), READ_AGAIN, *again, change("d", None, row(4, 3, 4)))
+    assert (report.dead_letters, lake.reasons) == (2, [])
+    gone = [row(3, 1, 3), row(4, 3, 4)] if what.get("deletes") == "soft" else []
+    shown = [{name: each[name] for name in types} for each in lake.rows()]
+    assert shown == [row(1, 2, 10, "b"), row(2, 2, 7), *gone]
+    lake.ingest(change("u", row(2, 4, 8), row(2, 2, "x", "b")), change("t"), change("r", row(1, 5, "x")))
+    assert [each["id"] for each in lake.rows()] == ([1, 2, 3, 4] if gone else [])
 
 
 def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,6 +239,7 @@ class DatabaseCapture:
         for name, why in asked.changed.items():
             warn_of_changed_values(name, why)
         record = asked.record.without(asked.changed.keys()).with_layouts(asked.layouts, asked.changed)
+        record = replace(record, incomplete=record.incomplete.difference(asked.changed))
         store(self.spool, record)
         self._asked = replace(asked, record=record, changed={})
         return True

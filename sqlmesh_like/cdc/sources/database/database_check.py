@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import unread_parent_notes
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, wanted_tables
+from sqlmesh_like.cdc.sources.database.logged_rows import require_logged
 from sqlmesh_like.cdc.sources.database.partitions import require_one_of_each
-from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_logged, require_ready
+from sqlmesh_like.cdc.sources.database.readiness import notes, require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.server import connect, tables_of
 from sqlmesh_like.cdc.sources.database.spool import spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.cdc.sources.database.cascades.cascaded_rows import CascadedRows
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, publication_of, slot_of, wanted_tables
 from sqlmesh_like.cdc.sources.database.key_ranges import large_tables
+from sqlmesh_like.cdc.sources.database.logged_rows import losing_tables, require_logged
 from sqlmesh_like.cdc.sources.database.partitions import (
     partitions_of,
     publish_whole,
@@ -19,7 +20,7 @@ from sqlmesh_like.cdc.sources.database.partitions import (
     unread_partitions,
 )
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, begin, load_read_tables, store
-from sqlmesh_like.cdc.sources.database.readiness import require_declared, require_logged, require_ready
+from sqlmesh_like.cdc.sources.database.readiness import require_declared, require_ready
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import TableLayout, table_layouts
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import changed_layouts, statements_of_tables
 from sqlmesh_like.cdc.sources.database.server import (
@@ -70,6 +71,8 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
         every = tables_of(db, settings)
         tables = wanted_tables(source, every)
         require_one_of_each(source, every, tables)
+        if spool.has_position and start is None:
+            _note_losing_tables(db, place, tables)
         require_ready(db, settings, tables)
         if start is not None or not spool.has_position:
             require_declared(db, source, every)
@@ -92,13 +95,28 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
             first = cascades.with_children(record.without(large), tables).complete
             record = replace(record, complete=first)  # the others are read when the log has a position
             store(spool, record)
-        changed = changed_layouts(source, tables, record, layouts)
+        lost = record.complete & record.incomplete
+        changed = dict.fromkeys(sorted(lost), _WAS_LOST) | changed_layouts(source, tables, record, layouts)
         record = _with_layouts(place, record, layouts, changed)
         return DatabaseState(tables, record, log_end(db), is_mariadb(db), partitions, added, layouts, changed)
 
 
+_WAS_LOST = "for a while it was not logged as it has to be"
+
+
+def _note_losing_tables(db: sa.Connection, place: SourcePaths, tables: Sequence[Table]) -> None:
+    """Record which tables lose changes now, so that they are read again once they no longer do."""
+    spool = spool_of(place)
+    known = load_read_tables(spool, place.source)
+    record = replace(known, incomplete=known.incomplete | losing_tables(db, place.source, tables))
+    if record != known:
+        store(spool, record)
+
+
 def has_other_tables(place: SourcePaths, state: DatabaseState) -> bool:
-    """Whether a database that is followed has other tables, partitions or columns by now, so that it is asked again.
+    """Whether a database that is followed has other tables, partitions or columns by now, or no longer logs all.
+
+    Then it is asked again.
 
     Raises SmlError where it cannot be asked.
     """
@@ -113,6 +131,8 @@ def has_other_tables(place: SourcePaths, state: DatabaseState) -> bool:
                 return True
             if changed_layouts(source, tables, state.record, table_layouts(db, tables)):
                 return True
+        if losing_tables(db, source, tables):
+            return True
     return set(map(str, tables)) != set(map(str, state.tables))
 
 

@@ -42,7 +42,8 @@ class ReadTables:
     had, at a moment up to which its log had been read before its rows were. `statements`: how much of the record of
     statements (`schema_history`) is of the log that the spool has: the engine notes a statement before the events that
     precede it are spooled. `begun`: what has been read of the rows of tables that are not complete; the spool has not
-    missed changes of them since.
+    missed changes of them since. `incomplete`: tables that were not logged as they have to be at some moment since they
+    were read.
     """
 
     database: str
@@ -52,6 +53,7 @@ class ReadTables:
     layouts: Mapping[str, TableLayout] = field(default_factory=dict)
     statements: int = 0
     begun: Mapping[str, ReadRows] = field(default_factory=dict)
+    incomplete: frozenset[str] = frozenset()
 
     def without(self, names: Collection[str]) -> ReadTables:
         """These tables must be read again."""
@@ -137,7 +139,8 @@ def _parse_read_tables(spool: Spool) -> ReadTables:
     layouts = {name: layout_from(each) for name, each in known.get("layouts", {}).items()}
     names, statements = frozenset(known["tables"]), known.get("statements", 0)
     begun = {name: ReadRows(**rows) for name, rows in known.get("begun", {}).items()}
-    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements, begun)
+    incomplete = frozenset(known.get("incomplete", ()))
+    return ReadTables(known["database"], names, frozenset(outdated), made, layouts, statements, begun, incomplete)
 
 
 def store(spool: Spool, record: ReadTables) -> None:
@@ -149,6 +152,7 @@ def store(spool: Spool, record: ReadTables) -> None:
         "made": dict(record.made),
         "layouts": {name: each.to_json() for name, each in sorted(record.layouts.items())},
         "statements": record.statements,
+        "incomplete": sorted(record.incomplete),
         "begun": {name: asdict(rows) for name, rows in sorted(record.begun.items())},
     }
     replace_file(_file(spool), json.dumps(content).encode())

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlmesh_like.cdc.formats.message import READS_AGAIN
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, UsageError
@@ -173,10 +174,11 @@ def number_of(path: Path | str) -> int:
 
 
 def truncates(tables: Iterable[Table], database: str) -> Iterator[bytes]:
-    """The lines of events that empty these tables, so that rows deleted meanwhile go."""
+    """The lines of events that empty these tables before they are read again, so that rows deleted meanwhile go."""
     for table in tables:
         source = {"db": database, "schema": table.schema, "table": table.name}
         event = {"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6}
+        event[READS_AGAIN] = True
         yield f"{json.dumps(event)}\n".encode()
 
 

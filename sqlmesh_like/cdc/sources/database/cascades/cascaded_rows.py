@@ -30,8 +30,8 @@ from sqlmesh_like.cdc.sources.database.comparison.compared_part import compared_
 from sqlmesh_like.cdc.sources.database.comparison.dialects import DATABASES
 from sqlmesh_like.cdc.sources.database.comparison.rows_by_key import why_not_by_key
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table
+from sqlmesh_like.cdc.sources.database.logged_rows import Problem
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
-from sqlmesh_like.cdc.sources.database.readiness import Problem
 from sqlmesh_like.cdc.sources.database.server import Table, connect
 from sqlmesh_like.cdc.sources.database.spool import number_of, replace_file, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths

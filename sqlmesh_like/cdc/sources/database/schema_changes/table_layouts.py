@@ -1,8 +1,10 @@
-"""Columns of PostgreSQL's tables as its catalog has them. Owns which of their changes are proven to keep all values.
+"""PostgreSQL's tables as its catalog has them. Owns which of their changes are proven to keep all values in the log.
 
 Its log has no statements. A row of `pg_attribute` is written anew by each statement about its column, and one of
 `pg_class` names other files when the rows are: what neither says has not happened. `VACUUM FULL` and `TRUNCATE` change
-only files.
+only files. What the log has of a deleted row, or of a key that changes, is the replica identity; one that was there for
+a while is known by what such a statement writes anew: the row of its table in `pg_class`, and that of its index in
+`pg_index`, which else only the statement that made it has written.
 https://www.postgresql.org/docs/current/catalog-pg-attribute.html
 """
 
@@ -41,6 +43,18 @@ select n.nspname || '.' || c.relname, c.oid::text, (
     from pg_attribute a join pg_type y on y.oid = a.atttypid
     left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
     where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+), (
+    select json_agg(json_build_object(
+        'table', r.oid::text, 'written', r.xmin::text, 'is_full', r.relreplident = 'f',
+        'key', (select k.oid::text from pg_constraint k where k.conrelid = r.oid and k.contype = 'p'),
+        'indexes', array(
+            select x.indexrelid || '=' || x.xmin from pg_index x
+            where x.indrelid = r.oid and x.indisunique and x.indimmediate and x.indpred is null and not x.indisprimary
+            and not exists (select from pg_attribute a where a.attrelid = x.indexrelid and a.xmin = x.xmin)
+            order by x.indexrelid
+        )
+    ) order by r.oid)
+    from pg_class r where r.oid = c.oid or r.oid in (select relid from pg_partition_tree(c.oid))
 )
 from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p')
 and n.nspname || '.' || c.relname = any(:names)
@@ -73,11 +87,28 @@ class LayoutColumn:
 
 
 @dataclass(frozen=True)
+class ReplicaIdentity:
+    """What decides what the log has of a deleted row, of a table or partition. `written`: the transaction of the last
+    statement about it; `key`: its constraint of a primary key, if any.
+
+    `indexes`: those that could be the replica identity, and were written anew since they were made, each with the
+    transaction.
+    """
+
+    table: str
+    written: str
+    is_full: bool
+    key: str | None
+    indexes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TableLayout:
     """The columns of a table at some moment, and the files that have its rows, of each partition.
 
     `former`: names of columns that it had before, which the lake may have with other values. `added`: names of columns
-    that came since its rows were read as a whole.
+    that came since its rows were read as a whole. `identities`: the replica identities of the table and its partitions,
+    empty where an earlier version has recorded none.
     """
 
     table: str
@@ -85,6 +116,7 @@ class TableLayout:
     columns: tuple[LayoutColumn, ...]
     former: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
+    identities: tuple[ReplicaIdentity, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         return {**asdict(self), "former": sorted(self.former), "added": sorted(self.added)}
@@ -99,9 +131,11 @@ def layout_from(entry: Mapping[str, object]) -> TableLayout:
     """A layout that `to_json` has written."""
     known = json.loads(json.dumps(entry))
     columns = tuple(LayoutColumn(**{**each, "labels": tuple(each["labels"])}) for each in known["columns"])
-    return TableLayout(
-        known["table"], tuple(known["files"]), columns, frozenset(known["former"]), frozenset(known["added"])
+    identities = tuple(
+        ReplicaIdentity(**{**each, "indexes": tuple(each["indexes"])}) for each in known.get("identities", ())
     )
+    former, added = frozenset(known["former"]), frozenset(known["added"])
+    return TableLayout(known["table"], tuple(known["files"]), columns, former, added, identities)
 
 
 def table_layouts(db: sa.Connection, tables: Iterable[Table]) -> dict[str, TableLayout]:
@@ -110,8 +144,10 @@ def table_layouts(db: sa.Connection, tables: Iterable[Table]) -> dict[str, Table
 
     rows = db.execute(sa.text(_LAYOUTS), {"names": sorted(map(str, tables))}).all()
     return {
-        name.lower(): layout_from({"table": table, "files": files, "columns": columns or [], "former": [], "added": []})
-        for name, table, files, columns in rows
+        name.lower(): layout_from(
+            {"table": table, "files": files, "columns": columns or [], "former": [], "added": [], "identities": of_rows}
+        )
+        for name, table, files, columns, of_rows in rows
     }
 
 
@@ -140,6 +176,20 @@ def why_values_changed(before: TableLayout, now: TableLayout, declared: frozense
             why = _why_changed(before, former, column, is_rewritten=is_rewritten)
         if why is not None:
             return why
+    return _why_unknown(before, now)
+
+
+def _why_unknown(before: TableLayout, now: TableLayout) -> str | None:
+    """Why the log may lack keys of rows that were deleted, or left by an update of their key."""
+    known = {each.table: each for each in before.identities}
+    for own in now.identities:
+        former = known.get(own.table)
+        if former is None or (former.is_full and own.is_full and former.written == own.written):
+            continue
+        if former.key is not None and former.key != own.key:
+            return "its primary key was replaced"
+        if former.written != own.written and not set(own.indexes) <= set(former.indexes):
+            return "its replica identity was changed"
     return None
 
 
