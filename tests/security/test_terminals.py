@@ -235,6 +235,6 @@ def test_files_of_any_folder_are_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / name / "f.parquet"
     path.parent.mkdir()
     pq.write_table(pa.table({"a": [1]}), path)
-    db = reader([str(path)])
+    db = reader([str(path)]).connection
     assert db.execute(f"select * from {_files([str(path)], (Column('a', 'int'),))}").fetchall() == [(1,)]
     db.close()

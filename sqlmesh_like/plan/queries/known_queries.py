@@ -51,8 +51,8 @@ class KnownQueries:
 
     def find(self, unique_id: str, key: str) -> str | None:
         """The fingerprint of a model's query; None if it was another query, or is not known."""
-        known, print_ = self._known.get(unique_id, ("", ""))
-        return print_ if known == key else None
+        known = self._known.get(unique_id)
+        return known[1] if known is not None and known[0] == key else None
 
     def remember(self, key: str, compiled: CompiledModel) -> CompiledModel:
         """The model with its fingerprint, which the next call will know, unless its query reads the clock."""
@@ -74,7 +74,8 @@ class KnownQueries:
     def from_json(program: str, text: str | bytes) -> KnownQueries:
         """What a record says, nothing where it is not one of this layout.
 
-        >>> KnownQueries.from_json("1", "[]").find("model.p.m", "")
+        >>> KnownQueries.from_json("1", "[]").find("model.p.m", "a" * 64) is None
+        True
         """
         try:
             stored = json.loads(text)
