@@ -12,6 +12,7 @@ import pytest
 
 from sqlmesh_like.app.lakes import spark_session
 from sqlmesh_like.app.loading.loaded import Loaded
+from sqlmesh_like.cdc.stream import continuous
 from sqlmesh_like.cli.app import main
 from sqlmesh_like.cli.context import TerminalReporter
 from sqlmesh_like.cli.options import Flags
@@ -74,6 +75,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_names_what_it_does(monkeypatch: pytest.MonkeyPatch, words: str, phase: str, tmp_path: Path) -> None:
     phases: list[str] = []
     monkeypatch.setattr(Activity, "phase", lambda _, name: phases.append(name))
+    monkeypatch.setattr(continuous, "run_until_stopped", lambda *_, **__: [])  # `watch` has nothing to wait for
     (commit,) = (path.name for path in (tmp_path / "w/ods/orders/.hoodie").rglob("*.commit"))
     main(words.replace("{first}", commit.partition("_")[0].partition(".")[0]).split())
     assert [name for name in phases if name.startswith(phase)], phases
