@@ -162,6 +162,7 @@ def test_parquet_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     assert_engines_agree(spark, tmp_path, monkeypatch, PARQUET, settings, tables(DECLARED))
 
 
+@pytest.mark.release
 def test_csv_files(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"files": "landing/*/*/*.csv"}
     assert_engines_agree(spark, tmp_path, monkeypatch, CSV, settings, tables(CSV_TYPES)[:2])
