@@ -17,6 +17,7 @@ from io import SEEK_END
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.commits import STATE_PREFIX, Commit
+from sqlmesh_like.hudi.file_schemas import SPARK_SCHEMA
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import KEY, Schema
@@ -37,7 +38,6 @@ UNSURE = "_sml_unsure"
 
 _KEY = STATE_PREFIX + CHANGE_LOG
 _VERSION = 1
-_COLUMNS = b"org.apache.spark.sql.parquet.row.metadata"
 _INSTANT = "%Y%m%d%H%M%S"
 _UNDER_WAY = timedelta(hours=24)
 """How long a log that no commit names may belong to a commit that is being written."""
@@ -164,7 +164,7 @@ def read_footer(timeline: Timeline, file: LogFile) -> Footer:
         raise NotLoggedError(f"the change log {file.path} is gone") from error
     except ArrowInvalid as error:
         raise NotLoggedError(f"the change log {file.path} is not a Parquet file") from error
-    columns = (metadata.metadata or {}).get(_COLUMNS, b"").decode()
+    columns = (metadata.metadata or {}).get(SPARK_SCHEMA.encode(), b"").decode()
     return Footer(metadata.num_rows, columns, _values_of(metadata, UNSURE))
 
 
@@ -186,7 +186,7 @@ def new_log(
     described = json.dumps(_described((column.name, column.type) for column in columns))
     path = f"{log_folder()}/0.parquet"
     with timeline.folder.new_file(path) as file:
-        rows = write(str(file), {_COLUMNS.decode(): described})
+        rows = write(str(file), {SPARK_SCHEMA: described})
         size = file.stat().st_size
     return ChangeLog(previous, rows, (LogFile(path, size),), columns_fingerprint(described))
 

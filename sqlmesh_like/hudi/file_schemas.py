@@ -17,6 +17,9 @@ from sqlmesh_like.hudi.commits import Slice
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import Column, Schema
 
+SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
+"""Key of a footer under which Spark writes the columns of a file, as JSON."""
+
 
 def paths_by_schema(timeline: Timeline, slices: Iterable[Slice]) -> Mapping[Schema, list[str]]:
     """Paths of base files, relative to the table, by the columns that they were written with.
@@ -38,7 +41,7 @@ def _schema(timeline: Timeline, instant: str, path: str) -> Schema:
     footer = timeline.footer(path)
     if avro := footer.get("parquet.avro.schema"):
         return schema_of(avro)
-    if spark := footer.get("org.apache.spark.sql.parquet.row.metadata"):
+    if spark := footer.get(SPARK_SCHEMA):
         return spark_schema_of(spark)
     try:
         return tuple(Column(field.name, _type_of_arrow(field.type)) for field in timeline.file_columns(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from sqlmesh_like.cdc.formats.row_images import IMAGES
+from sqlmesh_like.cdc.formats.row_images import IMAGES, names_where
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
@@ -81,12 +81,13 @@ def _missing(layout: OdsLayout, lonely: str, defaults: Mapping[str, str]) -> str
     elif ingest.order_by:
         return "missing"
     ordered = {name.lower() for name in ingest.order_by}
-    checks = ", ".join(
-        f"if({_is_null(column)} or (not is_told and {_is_zero(column, defaults)}), {sql_literal(column.name)}, null)"
-        for column in layout.beside_key
-        if column.name.lower() not in ordered
+    names = names_where(
+        {
+            column.name: f"{_is_null(column)} or (not is_told and {_is_zero(column, defaults)})"
+            for column in layout.beside_key
+            if column.name.lower() not in ordered
+        }
     )
-    names = f"filter(array({checks}), name -> name is not null)" if checks else "missing"
     return f"if(kind = 'delete' and {may_lack}, array_union(missing, {names}), missing)"
 
 

@@ -344,21 +344,23 @@ def missing(shape: EventShape, columns: Schema, *, partial: bool, of_deletes: bo
     also the columns for which the row of a delete has the placeholder.
     """
     members = {field.name.lower(): field.member for field in shape.fields}
-    images = IMAGES if of_deletes else ("after",)
-    checks = []
+    conditions: dict[str, list[str]] = {}
     for column in columns:
         member = members.get(column.name.lower())
-        unavailable = bool(shape.unavailable) and member is not None
-        conditions = [
-            f"{'kind = ' + sql_literal('delete') + ' and ' if image == 'before' else ''}"
-            + _is_unavailable(shape, f"texts.{image}.{quoted_name(member or '')}")
-            for image in images
-            if unavailable
-        ]
-        conditions += [f"kind = 'upsert' and op in ('u', 'w') and {_is_absent(member, column.name)}"] if partial else []
-        if conditions:
-            checks.append(f"if({' or '.join(conditions)}, {sql_literal(column.name)}, null)")
-    return f"filter(array({', '.join(checks)}), name -> name is not null)" if checks else NO_SHAPE
+        own = conditions.setdefault(column.name, [])
+        if shape.unavailable and member is not None:
+            if of_deletes:
+                own.append(f"kind = 'delete' and {_is_unavailable(shape, f'texts.before.{quoted_name(member)}')}")
+            own.append(_is_unavailable(shape, f"texts.after.{quoted_name(member)}"))
+        if partial:
+            own.append(f"kind = 'upsert' and op in ('u', 'w') and {_is_absent(member, column.name)}")
+    return names_where({name: " or ".join(own) for name, own in conditions.items() if own})
+
+
+def names_where(conditions: Mapping[str, str]) -> str:
+    """Spark SQL of the names (array) whose condition is true."""
+    checks = ", ".join(f"if({condition}, {sql_literal(name)}, null)" for name, condition in conditions.items())
+    return f"filter(array({checks}), name -> name is not null)" if checks else NO_SHAPE
 
 
 def _is_absent(member: str | None, column: str) -> str:

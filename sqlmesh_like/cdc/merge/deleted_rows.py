@@ -7,7 +7,7 @@ a delete of the old one, of which the log may have the key alone, too.
 
 from __future__ import annotations
 
-from sqlmesh_like.cdc.formats.row_images import NO_SHAPE
+from sqlmesh_like.cdc.formats.row_images import NO_SHAPE, names_where
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.frames import Frame, union_frames
 from sqlmesh_like.cdc.merge.earlier_versions import NO_REASON, stored_versions, with_earlier_values
@@ -62,19 +62,21 @@ def _with_deletes_of_old_keys(events: Frame, layout: OdsLayout) -> Frame:
     if moved.isEmpty():
         return events
     ordered = {name.lower() for name in layout.ingest.order_by}
-    unknown = ", ".join(
-        f"if(before.{quoted_name(column.name)} is null, {sql_literal(column.name)}, null)"
-        for column in layout.beside_key
-        if column.name.lower() not in ordered
+    unknown = names_where(
+        {
+            column.name: f"before.{quoted_name(column.name)} is null"
+            for column in layout.beside_key
+            if column.name.lower() not in ordered
+        }
     )
     values = ", ".join(
         f"{sql_literal(name)}, {'after' if name.lower() in ordered else 'before'}.{quoted_name(name)}"
         for name in (column.name for column in layout.columns)
     )
     before = f"if({layout.is_key_only('before')}, named_struct({values}), before)" if ordered else "before"
-    missing = f"filter(array({unknown}), name -> name is not null)" if unknown else NO_SHAPE
+    missing = unknown
     if ordered and layout.ingest.updates != "partial":
-        missing = f"if({layout.is_key_only('before')}, {missing}, {NO_SHAPE})"
+        missing = f"if({layout.is_key_only('before')}, {unknown}, {NO_SHAPE})"
     no_row = "if(true, null, before)"
     is_blind = "true" if layout.partition_field else "false"
     old = {"kind": "'delete'", "op": "'d'", "before": before, "after": no_row, "row": before, "missing": missing}

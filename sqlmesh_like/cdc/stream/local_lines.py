@@ -45,20 +45,35 @@ def local_lines(log: FileLog, files: Sequence[tuple[int, str]]) -> tuple[RowFram
     rows: list[tuple[object, ...]] = []
     total = 0
     for modified, uri in files:
-        path = Path(unquote(urlsplit(uri).path))
+        path = local_path(uri)
         lines, size = _lines(path)
         total += size
-        file = f"file:{path}"  # so Spark writes it in `_metadata.file_path`, unlike in its log of files
+        file = file_uri(path)
         named = folder_names(log.glob, file, declares(log.tables))
         rows += [(text, file, modified, number, *named) for number, text in enumerate(lines, 1)]
         if total > MOST_BYTES or len(rows) > MOST_LINES:
             raise NotProvenError(f"more than {MOST_LINES:,} events, or {MOST_BYTES // 1024**2} MB of them")
-        if path.stat().st_mtime_ns // 10**6 != modified:
-            raise NotProvenError(f"{path} was written again")
+        require_unchanged(path, modified)
     frame = RowFrame(("value", "file", "modified", "line", "log_database", "log_table"), rows)
     columns = line_columns(log) | {"log_schema": "cast(null as string)"}
     lines_of = frame.selectExpr(*(f"{columns.get(name, name)} as {name}" for name in LINE_COLUMNS))
     return lines_of, files_of(list({(row[2], row[1]) for row in frame.rows}))
+
+
+def local_path(uri: str) -> Path:
+    """The file of a URI in Spark's log of files."""
+    return Path(unquote(urlsplit(uri).path))
+
+
+def file_uri(path: Path) -> str:
+    """A file as Spark writes it in `_metadata.file_path`, unlike in its log of files."""
+    return f"file:{path}"
+
+
+def require_unchanged(path: Path, modified: int) -> None:
+    """Raise NotProvenError where a file was written since it was listed, at `modified` (ms since 1970)."""
+    if path.stat().st_mtime_ns // 10**6 != modified:
+        raise NotProvenError(f"{path} was written again")
 
 
 def _lines(path: Path) -> tuple[list[str], int]:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema
@@ -26,8 +26,8 @@ from sqlmesh_like.cdc.sources.csv_files import CORRUPT, csv_rows, files_by_colum
 from sqlmesh_like.cdc.sources.offset_range import Files, files_of
 from sqlmesh_like.cdc.sources.parquet_log import CsvLog, ParquetLog
 from sqlmesh_like.cdc.sources.row_files import Listed, RowFile, RowFiles, located_rows, require_distinct
-from sqlmesh_like.cdc.stream.local_lines import MOST_BYTES, MOST_LINES
-from sqlmesh_like.hudi.file_schemas import spark_schema_of
+from sqlmesh_like.cdc.stream.local_lines import MOST_BYTES, MOST_LINES, file_uri, local_path, require_unchanged
+from sqlmesh_like.hudi.file_schemas import SPARK_SCHEMA, spark_schema_of
 from sqlmesh_like.hudi.reading.foreign_files import is_legacy
 
 _LOCATION = ("_sml_file", "_sml_modified", "_sml_line")
@@ -40,13 +40,13 @@ def local_row_files(log: ParquetLog, files: Sequence[tuple[int, str]]) -> tuple[
 
     Raises NotProvenError where Spark would or may read other rows, and IngestError as the log does.
     """
-    paths = [(modified, Path(unquote(urlsplit(uri).path))) for modified, uri in files]
-    listed = [log.listed(f"file:{path}", modified) for modified, path in paths]
+    paths = [(modified, local_path(uri)) for modified, uri in files]
+    listed = [log.listed(file_uri(path), modified) for modified, path in paths]
     if any(not path.exists() for _, path in paths):
         raise NotProvenError("a file that is gone")
     rows = _csv_files(log, listed) if isinstance(log, CsvLog) else _parquet_files(listed)
-    if any(path.stat().st_mtime_ns // 10**6 != modified for modified, path in paths):
-        raise NotProvenError("a file that was written again")
+    for modified, path in paths:
+        require_unchanged(path, modified)
     if not rows:
         raise NotProvenError("files without records")
     return rows, files_of([(each.modified, each.path) for each in listed])
@@ -118,7 +118,7 @@ def _schema(file: pq.ParquetFile) -> tuple[tuple[str, str], ...]:
     footer = {key.decode(): value.decode() for key, value in (file.metadata.metadata or {}).items()}
     if is_legacy(footer):
         raise NotProvenError("dates that an old Spark wrote")
-    written = footer.get("org.apache.spark.sql.parquet.row.metadata")
+    written = footer.get(SPARK_SCHEMA)
     if written and [(each.name, each.type) for each in spark_schema_of(written)] != list(types):
         raise NotProvenError("a file whose columns have types of Spark's own")
     return types
@@ -160,7 +160,7 @@ def _column(values: pa.ChunkedArray, kind: str) -> list[Any]:
         values = values.cast(values.type.value_type)
     if kind in _READ_AS:
         values = values.cast(_READ_AS[kind]).cast(pa.timestamp("us", "UTC"))
-    if kind in ("float", "double") and pa.compute.any(pa.compute.is_nan(values)).as_py():
+    if kind in ("float", "double") and pc.any(pc.is_nan(values)).as_py():
         raise NotProvenError("NaN in a file")
     if values.type == pa.uint64():
         return [None if value is None else Decimal(value) for value in values.to_pylist()]

@@ -7,7 +7,16 @@ from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from sqlmesh_like.project.keys.shape import Key, Shape
-from sqlmesh_like.project.keys.value_types import count, duration, entry, percent, plain_mapping, text, texts
+from sqlmesh_like.project.keys.value_types import (
+    count,
+    duration,
+    entry,
+    percent,
+    plain_mapping,
+    seconds_of,
+    text,
+    texts,
+)
 from sqlmesh_like.project.nodes import ComparisonSchedule, DatabaseKind, DatabaseSettings
 from sqlmesh_like.project.reading.patterns import PatternError, compile_pattern
 from sqlmesh_like.project.reading.yaml_node import YamlNode
@@ -73,18 +82,15 @@ def parse_database(ingest: YamlNode) -> DatabaseSettings | None:
     )
 
 
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
-
-
 def _schedule(node: YamlNode | None) -> ComparisonSchedule | None:
     if node is None:
         return None
     values = VERIFY.read(node)
-    number, unit = str(values["every"]).removesuffix("s").split()
-    if not int(number):
+    every = seconds_of(str(values["every"]))
+    if not every:
         raise node.children["every"].error("every must be more than zero", "write it as: 24 hours")
     share, most = cast(float, values["share"]), cast(int | None, values["max_rows_per_second"])
-    return ComparisonSchedule(int(number) * _SECONDS[unit], share / 100, most)
+    return ComparisonSchedule(every, share / 100, most)
 
 
 def read_address(url: str) -> DatabaseSettings | None:
