@@ -7,9 +7,9 @@ from __future__ import annotations
 from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.node_notes import copy_notes
 from sqlmesh_like.dialects.parsed_texts import duck_template, spark_type
-from sqlmesh_like.dialects.spark import FINGERPRINT, SPARK, is_comma, percentile_sql
+from sqlmesh_like.dialects.spark import FINGERPRINT, SPARK, is_comma, is_literal_with_suffix, percentile_sql
 
 __all__ = [
-    "FINGERPRINT", "SPARK", "Write", "copy_notes", "duck_template", "generate_again", "is_comma", "percentile_sql",
-    "spark_type",
+    "FINGERPRINT", "SPARK", "Write", "copy_notes", "duck_template", "generate_again", "is_comma",
+    "is_literal_with_suffix", "percentile_sql", "spark_type",
 ]  # fmt: skip

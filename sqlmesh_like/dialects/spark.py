@@ -23,9 +23,10 @@ from sqlglot.time import format_time
 from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.node_notes import copy_notes, with_flat_notes
 from sqlmesh_like.dialects.predicates import with_whole_comparisons
-from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, readable
+from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, WITH_SUFFIX, readable
 
 _NAME, _PATTERN, _COMMA, _UNIT = "written_name", "written_pattern", "written_comma", "written_unit"
+_SUFFIX = "written_suffix"
 _FIRST_WORD = re.compile(r"\w+\s*\(\s*(\w+)")
 _FORMATTED = (exp.TimeToStr, exp.StrToTime, exp.StrToUnix, exp.UnixToStr, exp.TsOrDsToDate)
 """What functions with a pattern are read as."""
@@ -54,6 +55,14 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
             counted = exp.Quantile(this=value, quantile=quantile, frequency=frequency)
             tree = counted if call is tree else tree
             call.replace(counted)
+        elif call.name.startswith(_COMPUTED_UNIT):
+            call.set("this", call.name.removeprefix(_COMPUTED_UNIT))
+        elif call.name.startswith(WITH_SUFFIX):
+            suffix = call.name.removeprefix(WITH_SUFFIX)
+            number = exp.cast(call.expressions[0], _TYPES_OF_SUFFIXES[suffix.upper()], dialect=SPARK)
+            number.meta[_SUFFIX] = suffix
+            tree = number if call is tree else tree
+            call.replace(number)
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
@@ -85,9 +94,8 @@ def _unknown_arguments(node: exp.Expr) -> list[exp.Expr] | None:
 def _with_units(tree: exp.Expr, sql: str) -> exp.Expr:
     """The tree, whose functions of a unit remember how it was written: Spark's plans differ by its case."""
     for node in tree.find_all(exp.TimestampAdd, exp.TimestampDiff, exp.DateDiff):
-        word = _FIRST_WORD.match(sql, node.meta["start"]) if "start" in node.meta else None
-        if word and word[1].upper() == node.text("unit").upper():
-            node.meta[_UNIT] = word[1]
+        if word := _FIRST_WORD.match(sql, node.meta["start"]) if "start" in node.meta else None:
+            _set_written_unit(node, word[1])
     return tree
 
 
@@ -95,15 +103,26 @@ def _with_truncated_units(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
     """The tree, whose truncations of time remember how their unit was written: `date_trunc('month', at)`."""
     nodes = {node.meta.get("start"): node for node in tree.find_all(exp.TimestampTrunc, exp.DateTrunc)}
     for at, token in enumerate(tokens if nodes else ()):
-        if (node := nodes.get(token.start)) is not None and (units := _arguments(tokens, at + 1)):
-            unit = units[0 if isinstance(node, exp.TimestampTrunc) else -1]
-            if unit is not None and unit.upper() == node.text("unit").upper():
-                node.meta[_UNIT] = unit
+        if (node := nodes.get(token.start)) is not None:
+            _set_written_unit(node, _arguments(tokens, at + 1)[_unit_argument(node.key)][0].text)
     return tree
 
 
-def _arguments(tokens: Sequence[Token], opening: int) -> list[str | None]:
-    """The arguments of a call that are literal texts; None for each other one."""
+def _unit_argument(name: str) -> int:
+    """Which argument of a truncation is the unit: the first one of DATE_TRUNC, the last one of TRUNC."""
+    return -1 if name.lower() in ("trunc", exp.DateTrunc.key) else 0
+
+
+def _set_written_unit(node: exp.Func, written: str) -> None:
+    """Give a function the unit of its author's text: of `'q'` sqlglot makes QUARTER, of which Spark knows nothing."""
+    unit, known = node.args.get("unit"), exp.TimeUnit.UNABBREVIATED_UNIT_NAME
+    if unit is not None and unit.name.upper() in (written.upper(), known.get(written), known.get(written.upper())):
+        unit.set("this", written.upper())
+        node.meta[_UNIT] = written
+
+
+def _arguments(tokens: Sequence[Token], opening: int) -> list[list[Token]]:
+    """The tokens of each argument of a call."""
     arguments: list[list[Token]] = [[]]
     depth = 0
     for token in tokens[opening:]:
@@ -116,17 +135,34 @@ def _arguments(tokens: Sequence[Token], opening: int) -> list[str | None]:
             arguments.append([])
         elif depth > 1 or token.token_type != TokenType.L_PAREN:
             arguments[-1].append(token)
-    return [one[0].text if len(one) == 1 and one[0].token_type == TokenType.STRING else None for one in arguments]
+    return arguments
 
 
-_COUNTED = "_sml_percentile_of_counts"
+_TYPES_OF_SUFFIXES = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 
 
-def _with_counted_percentiles(tokens: Sequence[Token]) -> None:
-    """Name PERCENTILE with the number of each value, which sqlglot leaves out, otherwise until it is a tree."""
-    for at, token in enumerate(tokens):
-        if token.text.lower() == "percentile" and tokens[at + 1 : at + 2] and len(_arguments(tokens, at + 1)) == 3:
-            token.text = _COUNTED
+def is_literal_with_suffix(node: exp.Expr) -> bool:
+    """Whether a cast was written as a literal: `7L`, which beside a decimal has the precision of its digits."""
+    return isinstance(node, exp.Cast) and _SUFFIX in node.meta
+
+
+_COUNTED, _COMPUTED_UNIT = "_sml_percentile_of_counts", "_sml_computed_unit_of_"
+
+
+def _with_calls_kept(tokens: Sequence[Token]) -> None:
+    """Name calls of which sqlglot would leave out a part otherwise until they are a tree.
+
+    PERCENTILE with the number of each value, and truncations of time to a unit that is no literal.
+    """
+    for at, token in enumerate(tokens[:-1]):
+        name = token.text.lower()
+        if name not in ("percentile", "date_trunc", "trunc") or tokens[at + 1].token_type != TokenType.L_PAREN:
+            continue
+        arguments = _arguments(tokens, at + 1)
+        if name == "percentile":
+            token.text = _COUNTED if len(arguments) == 3 else token.text
+        elif len(arguments) != 2 or [word.token_type for word in arguments[_unit_argument(name)]] != [TokenType.STRING]:
+            token.text = f"{_COMPUTED_UNIT}{token.text}"
 
 
 def is_comma(join: exp.Join) -> bool:
@@ -229,14 +265,26 @@ def _within_group_sql(self: Generator, node: exp.WithinGroup) -> str:
     return f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
 
 
+def _log_sql(self: Generator, node: exp.Log) -> str:
+    """LOG10 and LOG2 by their names: to Spark, LOG(10, x) is a quotient of two logarithms, and of 1000 less than 3."""
+    named = _name(node) in ("LOG10", "LOG2")
+    return self.func(_name(node), node.expression) if named else _usual(self, node)
+
+
+def _cast_sql(self: Generator, node: exp.Cast) -> str:
+    return f"{node.this.name}{node.meta[_SUFFIX]}" if is_literal_with_suffix(node) else self.cast_sql(node)
+
+
 class SparkTexts(Spark):
     """Writes one text for all spellings of one meaning."""
 
     generate = generate_again
     writes: ClassVar[Mapping[type[exp.Expr], Write]] = {
+        exp.Cast: _cast_sql,
         exp.CurrentCatalog: lambda *_: "CURRENT_CATALOG()",
         exp.Hint: lambda *_: "",
         exp.Localtimestamp: lambda *_: "LOCALTIMESTAMP()",
+        exp.Log: _log_sql,
         exp.PercentileCont: percentile_sql,
         exp.PercentileDisc: percentile_sql,
         exp.Quantile: lambda self, node: self.func(
@@ -284,7 +332,7 @@ class SparkNames(SparkTexts):
 
     def parse(self, sql: str, **opts: Any) -> list[exp.Expr | None]:
         tokens = readable(self.tokenize(sql))
-        _with_counted_percentiles(tokens)
+        _with_calls_kept(tokens)
         trees = self.parser(**opts).parse(tokens, sql)
         made = (None if tree is None else _with_units(_correct_tree(tree), sql) for tree in trees)
         return [None if tree is None else with_flat_notes(_with_truncated_units(tree, tokens)) for tree in made]

@@ -18,7 +18,11 @@ _BEFORE_A_VALUE = frozenset({
     TokenType.WHERE, TokenType.ON, TokenType.HAVING, TokenType.BETWEEN, TokenType.DPIPE, TokenType.DISTINCT,
 })  # fmt: skip
 """After these a plus is a sign."""
-_REWRITTEN = frozenset({TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW})
+WITH_SUFFIX = "_sml_number_with_"
+"""How the function is named that stands for a whole number with the suffix of its type until there is a tree: `7L`."""
+_SUFFIXES = ("L", "S", "Y")
+_BRACKETS = ((TokenType.L_PAREN, "("), (TokenType.R_PAREN, ")"))
+_REWRITTEN = frozenset({TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW, TokenType.DCOLON})
 
 
 def readable(tokens: Sequence[Token]) -> list[Token]:
@@ -43,6 +47,12 @@ def readable(tokens: Sequence[Token]) -> list[Token]:
         elif token.token_type == TokenType.PLUS and _is_sign(tokens, at - 1):
             # `+ text` is a number, but the parser drops the sign: two others have the same effect.
             read[-1:] = [_like(token, TokenType.DASH, "-", token.end)] * 2
+        elif _is_suffixed(tokens, at - 1):
+            number, suffix = tokens[at - 2], tokens[at]
+            name = _like(number, TokenType.VAR, f"{WITH_SUFFIX}{suffix.text}", number.end)
+            brackets = [_like(number, kind, text, suffix.end) for kind, text in _BRACKETS]
+            read[-2:] = [name, brackets[0], number, brackets[1]]
+            at += 1
     return read
 
 
@@ -77,6 +87,13 @@ def _is_sign(tokens: Sequence[Token], at: int) -> bool:
     is_first = at == 0 or tokens[at - 1].token_type in _BEFORE_A_VALUE
     follows = tokens[at + 1].token_type if at + 1 < len(tokens) else None
     return is_first and follows not in (TokenType.NUMBER, TokenType.INTERVAL, *_SIGNS)
+
+
+def _is_suffixed(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a number and its suffix surround the sign of a cast that the tokenizer puts between them."""
+    if tokens[at].token_type != TokenType.DCOLON or tokens[at - 1].token_type != TokenType.NUMBER:
+        return False
+    return tokens[at - 1].text.isdigit() and at + 1 < len(tokens) and tokens[at + 1].text.upper() in _SUFFIXES
 
 
 def _like(token: Token, kind: TokenType, text: str, end: int) -> Token:

@@ -22,6 +22,7 @@ from sqlmesh_like.analyze.spark_types.coercion import (
 from sqlmesh_like.analyze.spark_types.operators import decimal_from_literal, interval_total
 from sqlmesh_like.analyze.spark_types.refusal import Refusal
 from sqlmesh_like.analyze.spark_types.type_names import is_known
+from sqlmesh_like.dialects import is_literal_with_suffix
 
 Outcome = str | Refusal | None
 _PARTS = {
@@ -46,14 +47,11 @@ _INTERVAL_PARTS = {
 _UNITS = {"WEEK": "day", "MILLISECOND": "second", "MICROSECOND": "second"}
 
 
-def narrow(side: exp.Expr, type_: str) -> str | None:
-    """The type of an operand beside a decimal: an integer literal, with or without a sign, has that of its digits.
-
-    None for `1L` and `1S`, which the parser makes equal to a cast, and a cast is not narrowed.
-    """
+def narrow(side: exp.Expr, type_: str) -> str:
+    """The type of an operand beside a decimal: an integer literal (`7`, `-7L`) has that of its digits."""
     literal = side.this if isinstance(side, exp.Neg) else side
-    if isinstance(literal, exp.Cast) and isinstance(literal.this, exp.Literal) and type_ in ("smallint", "bigint"):
-        return None
+    if is_literal_with_suffix(literal):
+        literal = literal.this
     return decimal_from_literal(literal.name) if isinstance(literal, exp.Literal) and type_ in INTEGERS else type_
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
-from sqlmesh_like.dialects import SPARK, duck_template
+from sqlmesh_like.dialects import SPARK, duck_template, is_literal_with_suffix
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven
 from sqlmesh_like.duckdb.exact.values import (
@@ -60,7 +60,7 @@ def _cast(node: exp.Cast, types: Types) -> str:
             raise Unproven(f"the {wanted} {node.this.name!r}")
         return wanted
     given = types.of(node.this)
-    if given in (wanted, NULL):
+    if given in (wanted, NULL) or is_literal_with_suffix(node):
         return wanted
     if wanted == "string":
         return _text(node, given)

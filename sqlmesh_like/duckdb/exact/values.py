@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
+from sqlmesh_like.analyze.spark_types.function_types import narrow
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.duckdb.duck_types import type_tree
 from sqlmesh_like.duckdb.exact.unproven import Unproven, is_struct
@@ -101,9 +102,7 @@ def digits_of_type(type_: str) -> tuple[int, int]:
 
 def digits_of(node: exp.Expr, type_: str) -> tuple[int, int]:
     """As `digits_of_type`; an integer literal has the precision of its digits."""
-    value = node.this if isinstance(node, exp.Neg) else node
-    is_written = isinstance(value, exp.Literal) and type_ in INTEGERS
-    return (len(value.name.lstrip("0")) or 1, 0) if is_written else digits_of_type(type_)
+    return digits_of_type(narrow(node, type_))
 
 
 def scale_of(type_: str) -> int:

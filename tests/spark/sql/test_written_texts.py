@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,16 +15,19 @@ import sqlglot
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from sqlglot import ErrorLevel, exp
+from sqlglot import ErrorLevel, TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.analyze.text_fidelity import is_text_again
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.spark.program.query_plans import other_meaning
+from tests.levels import count
 from tests.services.spark_suite import suite_files, suite_jar
 from tests.services.wanted import need
 from tests.spark.lake import Lake
+from tests.spark.sql.nasty_tables import create_spark_view
+from tests.spark.sql.random_expressions import spelt
 
 _REFUSALS = (PySparkException, Py4JJavaError)
 _EXAMPLE = re.compile(r"^\s*> (.*?);\s*$", re.MULTILINE | re.DOTALL)
@@ -218,8 +222,25 @@ def test_the_examples_of_all_functions_mean_the_same_when_they_are_written_again
             text = str(catalog.lookupFunctionInfo(identifier(name)).getExamples())
             for number, sql in enumerate(_EXAMPLE.findall(text)):
                 compared.ask(f"{name} {number}", sql)
-    assert compared.asked > 700 and len(compared.unlike) < 15
+                for place, text_of_columns in enumerate(_with_columns(sql)):
+                    compared.ask(f"{name} {number} {place}", text_of_columns)
+    assert compared.asked > 2_500 and len({name.split()[0] for name in compared.unlike}) < 15
     assert not compared.changed and not compared.refused
+
+
+def _with_columns(sql: str) -> Iterator[str]:
+    """The example with its literals as columns of a row: each alone, then all of them."""
+    literals = [token for token in SPARK.tokenize(sql) if token.token_type in (TokenType.STRING, TokenType.NUMBER)]
+    if re.search(r"\b(from|interval)\b", sql, re.IGNORECASE) or not literals:
+        return
+    whole = [literals] if len(literals) > 1 else []
+    for chosen in [*([each] for each in literals), *whole]:
+        text, values = sql, list[str]()
+        for token in reversed(chosen):
+            values.append(sql[token.start : token.end + 1])
+            text = f"{text[: token.start]}c{len(values)}{text[token.end + 1 :]}"
+        columns = ", ".join(f"c{number + 1}" for number in range(len(values)))
+        yield f"{text} from values ({', '.join(values)}) as t({columns})"
 
 
 @pytest.mark.release
@@ -259,3 +280,13 @@ def _tables(session: SparkSession) -> Iterator[None]:
                     session.conf.unset(row.key)
                     if row.key in before:
                         session.conf.set(row.key, before[row.key])
+
+
+@pytest.mark.release
+def test_random_expressions_mean_the_same_when_they_are_written_again(session: SparkSession) -> None:
+    create_spark_view(session, "v")
+    draw, compared = Random(21), Comparison(session)
+    for number in range(count(0, 2_000, 20_000)):
+        compared.ask(str(number), f"select {spelt(draw, draw.randint(1, 4))} as x from v")
+    assert compared.asked > 200 and not compared.refused
+    assert not compared.changed, "\n".join(compared.changed.values())
