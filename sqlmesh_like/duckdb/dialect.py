@@ -193,9 +193,8 @@ def _with_spark_values(tree: exp.Expr) -> exp.Expr:
             case exp.StrToUnix():
                 node.replace(_fill_template("epoch_us(x) // 1000000", node.this))
             case exp.AddMonths():
-                node.set("this", exp.Cast(this=node.this, to=exp.DataType.build("date")))
-                if not isinstance(node.parent, exp.Cast):
-                    node.replace(exp.Cast(this=node.copy(), to=exp.DataType.build("date")))
+                later = "CAST(CAST(x AS DATE) + to_months(n) AS DATE)"  # which takes no text, unlike an interval
+                node.replace(duck_template(later, x=node.this, n=node.expression))
             case exp.DayOfWeek():
                 node.replace(_fill_template("dayofweek(x) + 1", node.this))
             case exp.Right():

@@ -184,9 +184,13 @@ class _Proof:
         return [(item.alias_or_name, _Types(self, scope).of(value))]
 
 
+_PROVEN = "proven_type"
+"""The note of a node that is as DuckDB is given it, with its type."""
+
+
 @dataclass(frozen=True)
 class _Types:
-    """Types of the expressions of one SELECT."""
+    """Types of the expressions of one SELECT. Each node is proven once: copies of what it became are proven, too."""
 
     proof: _Proof
     scope: _Scope
@@ -200,11 +204,17 @@ class _Types:
                 return "boolean"
             case exp.Null():
                 return NULL
+        if node._meta and _PROVEN in node._meta:  # another proof would rewrite it once more
+            return str(node._meta[_PROVEN])
         form = FORMS.get(type(node))
         if form is None or form.proof is None:
             name = node.name if isinstance(node, exp.Anonymous) else node.key
             raise Unproven(f"{'function' if isinstance(node, exp.Func) else 'form'} {name.upper()}")
-        return form.proof(node, self)
+        parent, part, index = node.parent, node.arg_key, node.index
+        type_ = form.proof(node, self)
+        made = parent.args[part] if parent is not None and part is not None else node
+        (made if index is None else made[index]).meta[_PROVEN] = type_
+        return type_
 
     def of_variable(self, name: str) -> str:
         """The type of an argument of a function around."""

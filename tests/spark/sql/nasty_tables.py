@@ -8,9 +8,11 @@ import duckdb
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlmesh_like.duckdb.duck_types import duck_type
+from sqlmesh_like.names import Column
 from tests.spark.sql.nasty_values import ALPHABETS, NAMES, pairs
 
 TYPES = {f"{side}_{NAMES[type_]}": type_ for side in "ab" for type_ in ALPHABETS}
+SCHEMA = (Column("k", "int"), *(Column(name, type_) for name, type_ in TYPES.items()))
 _NUMBERS = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
 
 
@@ -50,7 +52,9 @@ def duck_item(name: str, type_: str) -> str:
 
 
 def plain(value: object) -> object:
-    """A double by all its digits, but for the sign of zero."""
+    """A double by all its digits, but for the sign of zero; of an array, each of its values."""
+    if isinstance(value, list):
+        return tuple(map(plain, value))
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else repr(value + 0.0)
     return value

@@ -44,6 +44,7 @@ _LEAVES = {
 }  # fmt: skip
 _FORMS = {
     "int": """
+        named_struct('a', {int}, 'b', {string}).a ; map('x', {int}, 'y', {int})['x'] ; element_at(map({string}, {int}), 'x') ; if({boolean}, struct({int} as p), null).p ; size(array({string}, {string})) ;
         ({int} + {int}) ; ({int} - {int}) ; ({int} * {int}) ; ({int} % {int}) ; pmod({int}, {int}) ; year({date}) ; 
         month({timestamp}) ; day({date}) ; quarter({date}) ; hour({timestamp}) ; minute({timestamp}) ; second({timestamp}) ; 
         dayofweek({date}) ; dayofyear({timestamp}) ; weekofyear({date}) ; weekday({date}) ; length({string}) ; 
@@ -67,6 +68,7 @@ _FORMS = {
         round({bigint}, -1) ; to_unix_timestamp({timestamp}) ; unix_timestamp({string}, 'yyyy-MM-dd')
     """,
     "decimal": """
+        named_struct('a', {decimal}).a ; coalesce(map('k', {decimal})['k'], {decimal}) ; array({decimal}, {decimal})[0] ;
         ({decimal} + {decimal}) ; ({decimal} - {int}) ; ({decimal} * {decimal}) ; ({decimal} / {decimal}) ; 
         ({decimal} % {decimal}) ; case when {boolean} then {decimal} else 0 end ; (-{decimal}) ; coalesce({decimal}, 0) ; 
         cast({decimal} as decimal(18,3)) ; round({decimal}, 1) ; round({decimal}) ; round({decimal}, -1) ; 
@@ -77,6 +79,7 @@ _FORMS = {
         pmod({decimal}, {decimal}) ; ({decimal} * 7L) ; ({decimal} / 3S) ; ({bigint} * {decimal}) ; ({decimal} + {bigint})
     """,
     "double": """
+        struct({double} as p).p ; array({double}, {int})[0] ;
         ({double} + {double}) ; ({double} - {int}) ; ({double} * {double}) ; ({double} / {double}) ; ({int} / {int}) ; 
         cast({string} as double) ; cast({decimal} as double) ; cast({bigint} as double) ; sqrt({double}) ; abs({double}) ; 
         coalesce({double}, {int}) ; case when {boolean} then {double} else {int} end ; round({double}, 2) ; 
@@ -87,6 +90,7 @@ _FORMS = {
         signum({double}) ; cast({timestamp} as double) ; cast({boolean} as double) ; log2({int})
     """,
     "string": """
+        named_struct('a', {int}, 'b', {string}).b ; map('x', {string})[{string}] ; array(struct({string} as p, {int} as q))[0].p ; coalesce(struct({string} as s).s, {string}) ;
         ({string} || {string}) ; cast({int} as string) ; cast({bigint} as string) ; cast({decimal} as string) ; 
         cast({date} as string) ; cast({timestamp} as string) ; cast({boolean} as string) ; cast({double} as string) ; 
         replace({string}, 'a', 'bb') ; replace({string}, {string}, '') ; substring({string}, 2, 2) ; 
@@ -109,6 +113,7 @@ _FORMS = {
         parse_url({string}, 'HOST') ; right({string}, 2) ; lower(trim({string}))
     """,
     "date": """
+        struct({int} as p, {date} as q).q ; array({date}, {date})[{int}] ;
         ({date} + interval 1 month) ; ({date} - interval 2 days) ; ({date} + {int}) ; date_add({date}, {int}) ; 
         date_sub({date}, 31) ; coalesce({date}, {date}) ; greatest({date}, {date}) ; cast(date_trunc('month', {date}) as date) ; 
         trunc({date}, 'MM') ; trunc({date}, 'week') ; trunc({date}, 'Q') ; last_day({date}) ; add_months({date}, {int}) ; 
@@ -118,6 +123,7 @@ _FORMS = {
         if({boolean}, {date}, {date}) ; add_months({timestamp}, 1) ; trunc({timestamp}, 'YEAR') ; trunc({date}, {string})
     """,
     "timestamp": """
+        named_struct('at', {timestamp}).at ; array_max(array({timestamp}, {timestamp})) ;
         ({timestamp} + interval 1 month) ; ({timestamp} - interval 3 hours) ; ({timestamp} + interval 1 day) ; 
         cast({date} as timestamp) ; cast({string} as timestamp) ; to_timestamp({string}) ; date_trunc('hour', {timestamp}) ; 
         date_trunc('week', {timestamp}) ; date_trunc('quarter', {timestamp}) ; date_trunc('minute', {timestamp}) ; 
@@ -130,6 +136,7 @@ _FORMS = {
         date_trunc('q', {timestamp}) ; date_trunc({string}, {timestamp})
     """,
     "boolean": """
+        (struct({int} as p, {string} as q) = struct({int} as p, {string} as q)) ; (named_struct('a', {int}) <=> named_struct('a', {int})) ; array_contains(array({date}), {date}) ; (array({int}) = {numbers}) ;
         ({int} < {int}) ; ({decimal} >= {decimal}) ; ({string} = {string}) ; ({date} <=> {date}) ; ({boolean} and {boolean}) ; 
         (not {boolean}) ; ({boolean} or {boolean}) ; ({decimal} = {int}) ; ({double} > {decimal}) ; ({double} = {double}) ; 
         ({string} like 'a%') ; ({string} like '%x_') ; ({int} in (1, {int})) ; ({date} between {date} and {date}) ; 

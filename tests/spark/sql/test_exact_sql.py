@@ -16,6 +16,7 @@ from pyspark.sql import Row, SparkSession
 from sqlglot import exp
 
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_types import duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.names import Column
@@ -109,7 +110,7 @@ sum(distinct i) | cast(sum(i) as double) / count(i) | sum(x) | min(x) | max(x) |
 """
 FRAMED = """
 sum(case when abs(f) < 1000 then f end) | nth_value(s, 2) | nth_value(d, 1) | avg(i) | avg(t) | avg(cast(d as decimal(9,2))) | count(*) | count(s) | count_if(b) | sum(t) | sum(i) | sum(n) | sum(d) | sum(e) | sum(i * 2) | avg(d) | avg(e) | min(i) | max(s) | min(d) | max(x) | min(x) | min(dt)
-max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
+sum(dayofweek(dt)) | sum(coalesce(dayofweek(du), 7)) | avg(dayofweek(dt)) | max(ts) | min(b) | bool_and(b) | bool_or(i > 0) | first_value(s) | last_value(d) | first(i) ignore nulls | last(s, true) | last_value(x) ignore nulls | first_value(b)
 """
 UNFRAMED = """
 row_number() | rank() | dense_rank() | percent_rank() | cume_dist() | ntile(3) | ntile(100) | lag(s) | lead(d, 2) | lag(i, 1, 0) | lead(n, 3, -1) | lag(x, 1, x)
@@ -194,7 +195,7 @@ def compare(
     proven: list[tuple[str, str, str]] = []
     for item in items:
         text = f"select {item} as x from v {tail}" if tail else f"select k, {item} as x from {table}"
-        query = with_known_names(sqlglot.parse_one(text, dialect="spark"))
+        query = with_known_names(sqlglot.parse_one(text, dialect=SPARK))
         assert isinstance(query, exp.Query)
         try:
             made = exact(query, lambda _: SCHEMA)
@@ -313,7 +314,7 @@ def test_casts_of_texts(spark: SparkSession, duck: duckdb.DuckDBPyConnection) ->
     theirs = {row[0]: row[1:] for row in spark.sql(f"select k, {', '.join(shown)} from texts").collect()}
     schema, answered = (Column("k", "int"), Column("u", "string")), 0
     for number, item in enumerate(items):
-        made = exact(sqlglot.parse_one(f"select {item} as x from texts", dialect="spark"), lambda _: schema)
+        made = exact(sqlglot.parse_one(f"select {item} as x from texts", dialect=SPARK), lambda _: schema)
         value = "CAST(x AS VARCHAR)" if shown[number] != item else "x"
         for key, text in enumerate(texts):
             given = f"WITH texts AS (SELECT CAST(? AS VARCHAR) AS u) SELECT {value} FROM ({made.sql})"
@@ -335,7 +336,7 @@ def test_members_of_json(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -
     theirs = {row[0]: row[1:] for row in spark.sql(f"select k, {', '.join(paths)} from docs").collect()}
     schema, answered = (Column("k", "int"), Column("doc", "string")), 0
     for number, path in enumerate(paths):
-        made = exact(sqlglot.parse_one(f"select {path} as x from docs", dialect="spark"), lambda _: schema)
+        made = exact(sqlglot.parse_one(f"select {path} as x from docs", dialect=SPARK), lambda _: schema)
         for key, text in enumerate(texts):
             try:
                 rows = duck.execute(f"WITH docs AS (SELECT CAST(? AS VARCHAR) AS doc) {made.sql}", [text]).fetchall()

@@ -20,13 +20,11 @@ from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
-from sqlmesh_like.names import Column
 from tests.levels import count
-from tests.spark.sql.nasty_tables import TYPES, create_duck_table, create_spark_view, duck_item, plain, spark_item
+from tests.spark.sql.nasty_tables import SCHEMA, create_duck_table, create_spark_view, duck_item, plain, spark_item
 from tests.spark.sql.random_expressions import KINDS, typed
 
 _REFUSALS = (PySparkException, Py4JJavaError, ValueError, OverflowError, TypeError)
-_SCHEMA = (Column("k", "int"), *(Column(name, type_) for name, type_ in TYPES.items()))
 _ROWS = 33 * 33
 _FEWEST = 8
 """Rows that are given up together if one of them is refused."""
@@ -72,7 +70,7 @@ def _proven(texts: Sequence[str]) -> Iterator[Computed]:
         with suppress(Unproven, SqlglotError):  # Spark may read what the parser does not
             query = with_known_names(sqlglot.parse_one(f"select k, {text} as x from v", dialect=SPARK))
             assert isinstance(query, exp.Query)
-            made = exact(query, lambda _: _SCHEMA)
+            made = exact(query, lambda _: SCHEMA)
             yield Computed(text, made.sql, made.columns[-1].type)
 
 
@@ -94,7 +92,7 @@ def _by_spark(
             yield from _by_spark(spark, part)
         return
     for place, (each, type_) in enumerate(zip(asked, types, strict=True), 1):
-        yield each, type_, {row[0]: _plain(row[place]) for row in rows}
+        yield each, type_, {row[0]: plain(row[place]) for row in rows}
 
 
 def _by_duckdb(duck: duckdb.DuckDBPyConnection, computed: Computed, item: str, keys: range) -> dict[object, object]:
@@ -108,8 +106,4 @@ def _by_duckdb(duck: duckdb.DuckDBPyConnection, computed: Computed, item: str, k
         middle = len(keys) // 2
         first, second = (_by_duckdb(duck, computed, item, part) for part in (keys[:middle], keys[middle:]))
         return first | second
-    return {key: _plain(value) for key, value in found}
-
-
-def _plain(value: object) -> object:
-    return [_plain(each) for each in value] if isinstance(value, list) else plain(value)
+    return {key: plain(value) for key, value in found}

@@ -272,3 +272,10 @@ def test_what_duckdb_may_compute_otherwise_is_left_to_spark(sql: str) -> None:
 def test_the_type_of_a_value_is_sparks(sql: str) -> None:
     (column,) = exact(sqlglot.parse_one(sql, dialect=SPARK), columns_of).columns
     assert (column.name, column.type) == ("n", PROVEN[sql])
+
+
+def test_an_argument_is_rewritten_once() -> None:
+    """Spark counts the days of a week from 1, DuckDB from 0; the proof of a window asks for its argument twice."""
+    for text in ("sum(dayofweek(dt)) over (partition by s)", "avg(dayofweek(dt)) over ()", "avg(dayofweek(dt))"):
+        made = exact(sqlglot.parse_one(f"select {text} as n from t", dialect=SPARK), columns_of).sql
+        assert made.count("+ 1") == made.count("DAYOFWEEK(") > 0
