@@ -21,7 +21,7 @@ from sqlmesh_like.hudi.reading.change_plan import plan_comparison
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
-from sqlmesh_like.hudi.writer.instant import open_commit, settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, WEIGHT

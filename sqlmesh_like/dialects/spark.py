@@ -50,19 +50,9 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
     for struct in tree.find_all(exp.Struct):
         struct.meta.pop(_NAME, None)  # `named_struct` has other arguments than `struct`, as which it is written
     for call in list(tree.find_all(exp.Anonymous)):
-        if call.name == _COUNTED:
-            value, quantile, frequency = call.expressions
-            counted = exp.Quantile(this=value, quantile=quantile, frequency=frequency)
-            tree = counted if call is tree else tree
-            call.replace(counted)
-        elif call.name.startswith(_COMPUTED_UNIT):
-            call.set("this", call.name.removeprefix(_COMPUTED_UNIT))
-        elif call.name.startswith(WITH_SUFFIX):
-            suffix = call.name.removeprefix(WITH_SUFFIX)
-            number = exp.cast(call.expressions[0], _TYPES_OF_SUFFIXES[suffix.upper()], dialect=SPARK)
-            number.meta[_SUFFIX] = suffix
-            tree = number if call is tree else tree
-            call.replace(number)
+        if (meant := _meant_by(call)) is not None:
+            tree = meant if call is tree else tree
+            call.replace(meant)
     for node in list(tree.find_all(exp.ArraySize, exp.Levenshtein, exp.ToChar, *_FORMATTED)):
         name, arguments = _name(node), _unknown_arguments(node)
         if arguments is None or not name:
@@ -73,6 +63,21 @@ def _correct_tree(tree: exp.Expr) -> exp.Expr:
             return made
         node.replace(made)
     return tree
+
+
+def _meant_by(call: exp.Anonymous) -> exp.Expr | None:
+    """What a call of ours stands for, which the tokens were given before they were a tree; None for any other call."""
+    if call.name == _COUNTED:
+        value, quantile, frequency = call.expressions
+        return exp.Quantile(this=value, quantile=quantile, frequency=frequency)
+    if call.name.startswith(_COMPUTED_UNIT):
+        call.set("this", call.name.removeprefix(_COMPUTED_UNIT))
+    elif call.name.startswith(WITH_SUFFIX):
+        suffix = call.name.removeprefix(WITH_SUFFIX)
+        number = exp.cast(call.expressions[0], _TYPES_OF_SUFFIXES[suffix.upper()], dialect=SPARK)
+        number.meta[_SUFFIX] = suffix
+        return number
+    return None
 
 
 def _unknown_arguments(node: exp.Expr) -> list[exp.Expr] | None:

@@ -18,9 +18,9 @@ import pyarrow as pa
 from sqlmesh_like.hudi.recovery.table_swap import has_remains
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
-from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, KEY, Column, is_store
 from sqlmesh_like.plan.history import RECORD_KEY, TableRecord, TableState

@@ -25,7 +25,7 @@ from sqlmesh_like.hudi.history import record_of, table_state
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.hudi.writer.instant import remove_abandoned
+from sqlmesh_like.hudi.writer.open_commit import remove_abandoned
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import HUDI_COLUMNS
 from tests.faults.first_tables import make_inputs, make_tables

@@ -18,7 +18,7 @@ from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile, Version
 from sqlmesh_like.hudi.stores.store_client import client_of
 from sqlmesh_like.hudi.stores.table_lease import TableLease
 from sqlmesh_like.hudi.writer.commit_encoding import CommitContent
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.store_commit import StoreCommit, open_store_commit
 from tests.faults import calls
 from tests.faults.shop import CUSTOMERS, DAILY, MODELS, ORDERS, Shop

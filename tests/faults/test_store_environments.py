@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.stores.server_copies import copy_files
 from sqlmesh_like.hudi.stores.store_client import client_of, use_store
 from sqlmesh_like.hudi.table_reader import read_table_rows
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.project.reading.store_settings import StoreSettings
 from tests.faults import calls
 from tests.faults.shop import CUSTOMERS, DAILY, DETAIL, ORDERS, REGION, Row, Shop

@@ -20,8 +20,8 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.store_client import client_of, delete_files
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
-from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.store_table import begin_table
 from tests.faults import calls
 from tests.faults.shop import CUSTOMER, CUSTOMERS, DETAIL, FILES, MODELS, ORDERS, Shop

@@ -23,7 +23,7 @@ from sqlmesh_like.errors import MachineError, RetryableError, SmlError
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.table_lease import Lease, TableLease
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.secrets import scrub_text
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from openlineage.client.client import OpenLineageClient
 
-from sqlmesh_like.app.open_lineage.configuration import config_file
 
-
-class Client(OpenLineageClient):
+def open_client(file: Path | None) -> OpenLineageClient:
     """The client as it is, but for the one method of it that also looks into the folder of the call."""
 
-    @staticmethod
-    def _find_yaml_config_path() -> str | None:
-        file = config_file()
-        return None if file is None else str(file)
+    class Client(OpenLineageClient):
+        @staticmethod
+        def _find_yaml_config_path() -> str | None:
+            return None if file is None else str(file)
+
+    return Client()

@@ -31,12 +31,12 @@ def find_client() -> OpenLineageClient | None:
     if _is_disabled() or not (has_variable or config_file() is not None):
         return None
     try:
-        from sqlmesh_like.app.open_lineage.client import Client
+        from sqlmesh_like.app.open_lineage.client import open_client
     except ImportError as error:
         hint = "pip install 'sqlmesh_like[lineage]', or OPENLINEAGE_DISABLED=true"
         raise MachineError("OpenLineage is configured, and its client is not installed", hint=hint) from error
     try:
-        return Client()
+        return open_client(config_file())
     except Exception as error:  # (transports raise any type of exception)
         hint = f"see {_FILE} and the environment variables OPENLINEAGE…, or OPENLINEAGE_DISABLED=true"
         first_line = (str(error).strip().splitlines() or [type(error).__name__])[0]

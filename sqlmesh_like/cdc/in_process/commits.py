@@ -16,8 +16,8 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import rows_without_commit
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
 from sqlmesh_like.hudi.writer.file_merge import conform_piece
-from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_schema
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.schema_growth import grown_schema
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED, Schema

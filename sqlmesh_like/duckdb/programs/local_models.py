@@ -32,9 +32,9 @@ from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
-from sqlmesh_like.hudi.writer.instant import settled_timeline
 from sqlmesh_like.hudi.writer.kept_layout import keeps_layout
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_name, table_schema
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert

@@ -19,7 +19,7 @@ from sqlmesh_like.hudi.change_log import FOLDER
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
 from sqlmesh_like.hudi.storage import local_path
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
+from sqlmesh_like.hudi.writer.commit_encoding import PARTITION_FILE
 from sqlmesh_like.names import is_store, is_tried_store
 
 _INSTANT = re.compile(r"\d{14,17}")

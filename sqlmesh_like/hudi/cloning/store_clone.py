@@ -18,7 +18,7 @@ from sqlmesh_like.hudi.recovery.store_move import AT_WORK
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.server_copies import copy_files, file_sizes, require_copies, require_copyable
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
-from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
+from sqlmesh_like.hudi.writer.commit_encoding import PARTITION_FILE
 from sqlmesh_like.secrets import scrub_text
 
 _INSTANT = re.compile(r"\d{14,17}")

@@ -20,7 +20,8 @@ from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.server_copies import copy_files, require_copies, require_copyable
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
-from sqlmesh_like.hudi.writer.instant import PARTITION_FILE, foreign_names
+from sqlmesh_like.hudi.writer.commit_encoding import PARTITION_FILE
+from sqlmesh_like.hudi.writer.instant import foreign_names
 from sqlmesh_like.hudi.writer.store_commit import create_completed, finish_commits
 from sqlmesh_like.secrets import scrub_text
 

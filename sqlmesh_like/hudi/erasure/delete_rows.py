@@ -12,7 +12,7 @@ from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
 from sqlmesh_like.hudi.writer.file_merge import conform_piece
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import HUDI_COLUMNS, IS_DELETED

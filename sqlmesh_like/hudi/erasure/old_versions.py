@@ -18,7 +18,9 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.stores.store_client import delete_files
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import PARTITION_FILE, settled_timeline, unlink
+from sqlmesh_like.hudi.writer.commit_encoding import PARTITION_FILE
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
+from sqlmesh_like.hudi.writer.whole_files import unlink
 from sqlmesh_like.names import is_store
 
 _LOG_FILE = re.compile(r"\.(?P<file_id>.+)_(?P<instant>\d{14,17})\.log\.\d+_[^.]+")

@@ -15,7 +15,7 @@ import fastavro
 from sqlmesh_like.hudi.commits import NOT_METADATA, NOT_SCHEMA
 from sqlmesh_like.hudi.stores.store_client import put_content
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import replace_whole
+from sqlmesh_like.hudi.writer.whole_files import replace_whole
 from sqlmesh_like.names import is_store
 
 _LIMIT = "earliestCommitToRetain"

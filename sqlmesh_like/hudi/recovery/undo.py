@@ -21,7 +21,8 @@ from sqlmesh_like.hudi.reading.recent_timelines import forget_timelines
 from sqlmesh_like.hudi.recovery.clean_limits import lower_clean_limits
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer, missing_of_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import OpenCommit, note_undone, settled_timeline, unlink
+from sqlmesh_like.hudi.writer.open_commit import OpenCommit, note_undone, settled_timeline
+from sqlmesh_like.hudi.writer.whole_files import unlink
 from sqlmesh_like.names import is_store
 
 _SERVICES = (".clean", ".rollback", ".restore", ".indexing")

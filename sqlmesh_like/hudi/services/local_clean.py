@@ -32,7 +32,8 @@ from sqlmesh_like.hudi.writer.avro_records import (
     record_type,
     required_field,
 )
-from sqlmesh_like.hudi.writer.instant import next_instant, settled_timeline
+from sqlmesh_like.hudi.writer.instant import next_instant
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 
 _LOG = logging.getLogger(__name__)
 _POLICY = "KEEP_LATEST_COMMITS"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.storage import Folder
-from sqlmesh_like.hudi.writer.instant import replace_whole, unlink
+from sqlmesh_like.hudi.writer.whole_files import replace_whole, unlink
 
 
 def write_file(table: Folder, path: str, content: bytes) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.commit_encoding import Action
-from sqlmesh_like.hudi.writer.instant import OpenCommit
-from sqlmesh_like.hudi.writer.instant import open_commit as open_local_commit
+from sqlmesh_like.hudi.writer.open_commit import OpenCommit
+from sqlmesh_like.hudi.writer.open_commit import open_commit as open_local_commit
 from sqlmesh_like.hudi.writer.store_commit import StoreCommit, open_store_commit
 
 Commit = OpenCommit | StoreCommit

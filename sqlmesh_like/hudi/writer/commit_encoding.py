@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from sqlmesh_like.hudi.writer.avro_records import (
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Action = Literal["commit", "replacecommit"]
 """What a commit is on the timeline: a `replacecommit` also ends file groups that readers had."""
+PARTITION_FILE = ".hoodie_partition_metadata"
 _TEXTS = ("fileId", "path", "prevCommit", "partitionPath")
 _COUNTS = (
     "numWrites", "numDeletes", "numUpdateWrites", "numInserts", "totalWriteBytes", "totalWriteErrors",
@@ -111,3 +113,12 @@ def _write_stat(file: MergedFile) -> Mapping[str, object]:
         "totalWriteBytes": file.bytes,
         "fileSizeInBytes": file.bytes,
     }
+
+
+NOTHING_YET = CommitContent("UPSERT", (), {})
+
+
+def partition_text(instant: str, partition: str) -> bytes:
+    """The content of a partition's metadata file."""
+    depth = len(Path(partition).parts)
+    return f"#partition metadata\ncommitTime={instant}\npartitionDepth={depth}\n".encode()

@@ -24,19 +24,16 @@ from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.store_client import delete_files, put_content
 from sqlmesh_like.hudi.timeline import Timeline, remember_commit
 from sqlmesh_like.hudi.writer.commit_encoding import (
+    NOTHING_YET,
+    PARTITION_FILE,
     Action,
     CommitContent,
     encode_commit,
     encode_request,
     inflight_name,
-)
-from sqlmesh_like.hudi.writer.instant import (
-    NOTHING_YET,
-    PARTITION_FILE,
-    foreign_names,
-    next_instant,
     partition_text,
 )
+from sqlmesh_like.hudi.writer.instant import foreign_names, next_instant
 from sqlmesh_like.hudi.writer.store_claim import FOLDER, Claim, ClaimFile, claim_path, claimed_instants
 from sqlmesh_like.hudi.writer.store_removal import (
     marker_folder,

@@ -14,7 +14,7 @@ from sqlmesh_like.hudi.stores.conditional_file import ConditionalFile
 from sqlmesh_like.hudi.stores.server_copies import file_sizes
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
-from sqlmesh_like.hudi.writer.instant import PARTITION_FILE
+from sqlmesh_like.hudi.writer.commit_encoding import PARTITION_FILE
 from sqlmesh_like.hudi.writer.store_commit import finish_commits
 
 

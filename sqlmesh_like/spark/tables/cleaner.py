@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
+from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.open_commit import finish_interrupted
 
 _ARCHIVE_SLACK = 2
 

@@ -6,7 +6,8 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
+from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.open_commit import finish_interrupted
 from sqlmesh_like.sql_text import spark_literal
 
 _OPTIONS = "hoodie.compact.inline.max.delta.commits=1,hoodie.metadata.enable=false,hoodie.embed.timeline.server=false"

@@ -20,7 +20,8 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import guarded_commit
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.unfinished_table import clear_unfinished, rows_without_commit
-from sqlmesh_like.hudi.writer.instant import finish_interrupted, require_clock_past
+from sqlmesh_like.hudi.writer.instant import require_clock_past
+from sqlmesh_like.hudi.writer.open_commit import finish_interrupted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

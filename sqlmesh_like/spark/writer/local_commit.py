@@ -19,7 +19,7 @@ from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.change_log import ChangeLog
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import Schema

@@ -300,7 +300,7 @@ def test_logs_go_with_their_commits_and_left_ones_after_a_day(
         raise NodeError("no space left")
 
     with monkeypatch.context() as crashing:
-        crashing.setattr("sqlmesh_like.hudi.writer.instant.OpenCommit.complete", crash)
+        crashing.setattr("sqlmesh_like.hudi.writer.open_commit.OpenCommit.complete", crash)
         assert report_of(shop.ingest(event("u", row(1, 99, 1)))).error == "no space left"
     assert len(list(logs.iterdir())) == 8, "written before the commit, which never came"
     kept = frontiers(shop.uri())[-3:]

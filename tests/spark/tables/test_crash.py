@@ -40,7 +40,7 @@ def die():
 def local(*parts):
     # What this process writes without Spark.
     from sqlmesh_like.hudi.writer import upsert as writer
-    from sqlmesh_like.hudi.writer.instant import OpenCommit
+    from sqlmesh_like.hudi.writer.open_commit import OpenCommit
     owner = OpenCommit if parts[0] in vars(OpenCommit) else writer
     real = getattr(owner, parts[0])
     def dying(*arguments, **named):

@@ -24,8 +24,8 @@ from sqlmesh_like.hudi.writer import upsert as local_writer
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError, file_schema
 from sqlmesh_like.hudi.writer.bucket_hash import bucket_of
 from sqlmesh_like.hudi.writer.commit_encoding import Action
-from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.new_table import NewTable, table_schema
+from sqlmesh_like.hudi.writer.open_commit import OpenCommit, open_commit, settled_timeline
 from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, UpsertResult, upsert

@@ -12,7 +12,7 @@ from sqlmesh_like.errors import RetryableError
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.hudi.writer.commit_encoding import Action, CommitContent, inflight_name
-from sqlmesh_like.hudi.writer.instant import OpenCommit, open_commit, settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import OpenCommit, open_commit, settled_timeline
 from tests.written_table import Row, WrittenTable
 
 PLAIN = {"p": "string", "v": "long"}
@@ -36,7 +36,7 @@ def interrupt_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sqlmesh_like.hudi.writer.instant.shutil.rmtree", interrupted)
+    monkeypatch.setattr("sqlmesh_like.hudi.writer.open_commit.shutil.rmtree", interrupted)
 
 
 def test_what_is_interrupted_right_after_its_commit_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from sqlmesh_like.hudi.cloning.fast_forward import newer_commits
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.hudi.writer.instant import settled_timeline
+from sqlmesh_like.hudi.writer.open_commit import settled_timeline
 from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.history import TableRecord, TableState
