@@ -10,10 +10,11 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from sqlmesh_like.errors import MachineError, RetryableError
+from sqlmesh_like.errors import MachineError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
 from sqlmesh_like.hudi.cloning.clone import link_files
+from sqlmesh_like.hudi.cloning.newer_commits import CannotPromoteError, newer_commits
 from sqlmesh_like.hudi.commits import Commit, Instant
 from sqlmesh_like.hudi.recovery.commit_files import files_by_writer
 from sqlmesh_like.hudi.recovery.table_swap import take_place
@@ -22,18 +23,6 @@ from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
 from sqlmesh_like.hudi.timeline import TIMELINE, Timeline
 from sqlmesh_like.names import is_store
-
-
-class CannotPromoteError(RetryableError):
-    """A table is not to be made what its clone is: another writer was there, or files of the clone are gone."""
-
-
-def newer_commits(table: Timeline, clone: Timeline) -> tuple[Instant, ...] | None:
-    """Commits of a clone after the newest one of its table; None where the table has others, or other properties."""
-    own = table.commit_instants
-    if not own or not set(own) <= set(clone.commit_instants) or table.properties != clone.properties:
-        return None
-    return tuple(instant for instant in clone.commit_instants if instant > own[-1])
 
 
 def fast_forward(uri: str, clone: Timeline) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.change_log import NotLoggedError, log_of
-from sqlmesh_like.hudi.cloning.fast_forward import CannotPromoteError, newer_commits
+from sqlmesh_like.hudi.cloning.newer_commits import CannotPromoteError, newer_commits
 from sqlmesh_like.hudi.commits import Commit, Instant
 from sqlmesh_like.hudi.reading.recent_timelines import forget_timelines
 from sqlmesh_like.hudi.storage import folder

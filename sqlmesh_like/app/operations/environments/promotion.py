@@ -23,7 +23,8 @@ from sqlmesh_like.environments.environment_file import EnvironmentFolder
 from sqlmesh_like.errors import NodeError, RetryableError, UsageError
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.catalogs.registration import is_registered, note_registration
-from sqlmesh_like.hudi.cloning.fast_forward import CannotPromoteError, fast_forward, put_in_place, withdraw
+from sqlmesh_like.hudi.cloning.fast_forward import fast_forward, put_in_place, withdraw
+from sqlmesh_like.hudi.cloning.newer_commits import CannotPromoteError
 from sqlmesh_like.hudi.timeline import Timeline
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sqlmesh_like.app.operations.environments.promotion_release import require_t
 from sqlmesh_like.app.operations.environments.text_comparison import TextComparison
 from sqlmesh_like.environments.environment import Environment, PromotionStep
 from sqlmesh_like.errors import UsageError
-from sqlmesh_like.hudi.cloning.fast_forward import newer_commits
+from sqlmesh_like.hudi.cloning.newer_commits import newer_commits
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.recovery.table_swap import has_remains, recover
 from sqlmesh_like.hudi.timeline import Timeline
