@@ -29,6 +29,7 @@ from sqlmesh_like.duckdb.exact.values import (
     is_exact_double,
     only_where,
     scale_of,
+    text_of_double,
     with_year_of_four_digits,
 )
 
@@ -74,10 +75,14 @@ def _cast(node: exp.Cast, types: Types) -> str:
     if wanted.startswith("decimal") and given not in FLOATS:
         digits_of_type(given)
         return wanted
-    if wanted.startswith("decimal") and given == "double":
-        node.replace(decimal_of_double(node.this, wanted))
+    if given == "float" and wanted == "double":
+        node.replace(_double_of_float(node.this))
         return wanted
-    if wanted == "double" and given != "float":
+    if wanted.startswith("decimal") and given in FLOATS:
+        double = _double_of_float(node.this) if given == "float" else node.this
+        node.replace(decimal_of_double(double, wanted))
+        return wanted
+    if wanted == "double":
         if not is_exact_double(given):
             node.replace(_with_few_digits(node.this, node.copy(), scale_of(given)))
         return wanted
@@ -96,9 +101,19 @@ def _seconds(node: exp.Cast) -> str:
     return "bigint"
 
 
+def _double_of_float(value: exp.Expr) -> exp.Expr:
+    return _without_negative_zero(cast_of(value.copy(), "double"))
+
+
+def _without_negative_zero(double: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Add(this=double, expression=cast_of(exp.Literal.number(0), "double")))
+
+
 def _text(node: exp.Cast, given: str) -> str:
     if given in ("date", "timestamp"):
         node.replace(with_year_of_four_digits(node.this, node.copy()))
+    elif given == "double":
+        node.replace(text_of_double(node.this))
     elif given not in ("boolean", "string") and scale_of(given) > LEAST_SCALE:
         raise Unproven(f"the text of {given}")  # Java may write it with an exponent
     return "string"
@@ -145,9 +160,8 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
     else:
         raise Unproven(f"a cast of string to {wanted}")
     value: exp.Expr = exp.TryCast(this=text.copy(), to=cast_of(exp.null(), wanted).args["to"])
-    if wanted == "double":  # never negative zero
-        zero = cast_of(exp.Literal.number(0), "double")
-        value = exp.Paren(this=exp.Add(this=value, expression=zero))
+    if wanted == "double":
+        value = _without_negative_zero(value)
     is_meant, is_nothing = (duck_template(f"regexp_full_match(x, '{pattern}')", x=text) for pattern in (meant, nothing))
     value = exp.Case().when(is_nothing, cast_of(exp.null(), wanted)).else_(value)
     node.replace(exp.Paren(this=only_where(exp.or_(is_nothing.copy(), is_meant), text, value, wanted)))
