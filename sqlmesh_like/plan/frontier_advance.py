@@ -31,7 +31,7 @@ def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
 
 
 def defers_frontier(planned: PlannedModel) -> bool:
-    """Whether a commit without Spark is left to a later run: on a store, for small inputs that may soon change again."""
+    """Whether a commit without Spark is left to a later run: on a store, for small inputs that may change again."""
     reads_little = sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
     return is_store(planned.target.uri) and reads_little and not _is_at_rest(planned)
 

@@ -75,13 +75,8 @@ def _cast(node: exp.Cast, types: Types) -> str:
     if wanted.startswith("decimal") and given not in FLOATS:
         digits_of_type(given)
         return wanted
-    if given == "float" and wanted == "double":
-        node.replace(_double_of_float(node.this))
-        return wanted
-    if wanted.startswith("decimal") and given in FLOATS:
-        double = _double_of_float(node.this) if given == "float" else node.this
-        node.replace(decimal_of_double(double, wanted))
-        return wanted
+    if given in FLOATS:
+        return _of_floating(node, given, wanted)
     if wanted == "double":
         if not is_exact_double(given):
             node.replace(_with_few_digits(node.this, node.copy(), scale_of(given)))
@@ -101,8 +96,16 @@ def _seconds(node: exp.Cast) -> str:
     return "bigint"
 
 
-def _double_of_float(value: exp.Expr) -> exp.Expr:
-    return _without_negative_zero(cast_of(value.copy(), "double"))
+def _of_floating(node: exp.Cast, given: str, wanted: str) -> str:
+    """Of a float, Spark casts the double that it is."""
+    double = _without_negative_zero(cast_of(node.this.copy(), "double")) if given == "float" else node.this
+    if wanted.startswith("decimal"):
+        node.replace(decimal_of_double(double, wanted))
+    elif wanted == "double":
+        node.replace(double)
+    else:
+        raise Unproven(f"a cast of {given} to {wanted}")
+    return wanted
 
 
 def _without_negative_zero(double: exp.Expr) -> exp.Expr:

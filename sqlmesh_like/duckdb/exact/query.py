@@ -38,7 +38,9 @@ def exact(query: exp.Query, relations: Relations) -> ExactQuery:
     columns = _Proof(relations).query(query, None)
     made = holder.this.transform(without_zone, copy=False)
     schema = tuple(Column(name, type_) for name, type_ in columns)
-    return ExactQuery(duck_text(made, is_exact=True), schema, any(SHOWS_SIGN_OF_ZERO in node.meta for node in made.walk()))
+    return ExactQuery(
+        duck_text(made, is_exact=True), schema, any(SHOWS_SIGN_OF_ZERO in node.meta for node in made.walk())
+    )
 
 
 @dataclass(frozen=True)

@@ -170,11 +170,13 @@ def decimal_of_double(double: exp.Expr, wanted: str) -> exp.Expr:
         raise Unproven(f"a cast of double to {wanted}")
     widest = cast_of(cast_of(double.copy(), "string"), f"decimal({MOST_DIGITS},{scale})")
     decimal = exp.TryCast(this=widest, to=type_tree(wanted))
-    return decimal if digits <= DOUBLE_DIGITS else exp.Paren(this=only_where(_is_bound(double), double, decimal, wanted))
+    return (
+        decimal if digits <= DOUBLE_DIGITS else exp.Paren(this=only_where(_is_bound(double), double, decimal, wanted))
+    )
 
 
 def rounded_double(double: exp.Expr, places: int) -> exp.Expr:
-    """A double rounded half up to places after the point, as the text that Java writes; larger ones are whole numbers."""
+    """A double rounded half up to places after the point, as Java writes it; larger ones are whole numbers."""
     if places > _MOST_PLACES:
         raise Unproven("ROUND to many digits")
     text = cast_of(cast_of(cast_of(double.copy(), "string"), f"decimal({MOST_DIGITS},{places})"), "string")
@@ -187,11 +189,9 @@ def _is_bound(double: exp.Expr) -> exp.Expr:
 
 
 def text_of_double(double: exp.Expr) -> exp.Expr:
-    """The text of a double, if Java writes it without an exponent; of zero, whose sign is lost here, it fails as well."""
+    """The text of a double that Java writes without an exponent; of zero, whose sign is lost here, it fails."""
     text = cast_of(double.copy(), "string")
-    is_plain = exp.Anonymous(
-        this="regexp_full_match", expressions=[text.copy(), exp.Literal.string(f"-?{PLAIN_TEXT}")]
-    )
+    is_plain = exp.Anonymous(this="regexp_full_match", expressions=[text.copy(), exp.Literal.string(f"-?{PLAIN_TEXT}")])
     made = exp.Paren(this=only_where(is_plain, double, text, "string"))
     made.meta[SHOWS_SIGN_OF_ZERO] = True
     return made

@@ -141,7 +141,7 @@ def _numbers() -> Iterator[str]:
 
 
 def _fractions() -> Iterator[str]:
-    """Doubles and floats as texts, decimals and numbers in JSON: of all sizes, and beside where Java's digits differ."""
+    """Doubles and floats as texts, decimals and numbers in JSON: of all sizes, and where Java's digits differ."""
     dice = Random(5)
     shortest = (dice.randrange(10 ** dice.randrange(1, 17)) / 10 ** dice.randrange(1, 20) for _ in range(_FRACTIONS))
     powers = (2.0**power for power in (*range(-60, -20, 3), -9, -1, 51, 52, 53))
@@ -240,7 +240,8 @@ _DECODED = {
     Encoding.DAYS, Encoding.SECONDS, Encoding.MILLIS, Encoding.MICROS, Encoding.NANOS, Encoding.SECONDS_OF_DAY,
     Encoding.MILLIS_OF_DAY, Encoding.MICROS_OF_DAY, Encoding.NANOS_OF_DAY, Encoding.ISO_DATE, Encoding.ISO_TIME,
 }  # fmt: skip
-_GROUPS = {"texts": _texts, "numbers": _numbers, "fractions": _fractions, "lists": _lists, "json": _of_json, "moments": _moments}
+_GROUPS = {"texts": _texts, "numbers": _numbers, "fractions": _fractions, "lists": _lists, "json": _of_json,
+           "moments": _moments}  # fmt: skip
 
 
 def _here(expression: str) -> list[Value]:

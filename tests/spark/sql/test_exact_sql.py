@@ -337,15 +337,39 @@ OF_DOUBLES = (
 
 def test_texts_decimals_and_roundings_of_doubles(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:
     dice = random.Random(11)
-    short = [dice.randrange(10 ** dice.randrange(1, 17)) / 10 ** dice.randrange(0, 16) for _ in range(count(60, 60, 5000))]
+    short = [
+        dice.randrange(10 ** dice.randrange(1, 17)) / 10 ** dice.randrange(0, 16) for _ in range(count(60, 60, 5000))
+    ]
     ties = [(dice.randrange(10**8) * 10 + 5) / 10 ** dice.randrange(1, 9) for _ in range(count(30, 30, 5000))]
-    around = [math.nextafter(value, value + direction) for value in (*ties, 1e-3, 1e7, 1.0, 2.0**52) for direction in (-1, 0, 1)]
-    odd = [2.0**-9, 2.0**-24, 2.0**-44, 2.0**52, 1e16, 1e23, 2e23, 5e-324, 1.7e308, math.inf, -math.inf, math.nan, 0.0, 1e-5, 2e-3]
+    around = [
+        math.nextafter(value, value + direction)
+        for value in (*ties, 1e-3, 1e7, 1.0, 2.0**52)
+        for direction in (-1, 0, 1)
+    ]
+    odd = [
+        2.0**-9,
+        2.0**-24,
+        2.0**-44,
+        2.0**52,
+        1e16,
+        1e23,
+        2e23,
+        5e-324,
+        1.7e308,
+        math.inf,
+        -math.inf,
+        math.nan,
+        0.0,
+        1e-5,
+        2e-3,
+    ]
     doubles = [sign * value for value in (*short, *around, *odd) for sign in (1, -1) if sign * value or sign == 1]
     frame = spark.createDataFrame([(k, x, "s", 7) for k, x in enumerate(doubles)], "k int, x double, s string, i int")
     frame.selectExpr("*", "cast(x as float) as f").createOrReplaceTempView("doubles")
     theirs = {row[0]: row[1:] for row in spark.sql(f"select k, f, {', '.join(OF_DOUBLES)} from doubles").collect()}
-    schema = tuple(Column(name, type_) for name, type_ in (("x", "double"), ("s", "string"), ("i", "int"), ("f", "float")))
+    schema = tuple(
+        Column(name, type_) for name, type_ in (("x", "double"), ("s", "string"), ("i", "int"), ("f", "float"))
+    )
     answered = dict.fromkeys(OF_DOUBLES, 0)
     for number, item in enumerate(OF_DOUBLES, 1):
         try:
@@ -362,8 +386,12 @@ def test_texts_decimals_and_roundings_of_doubles(spark: SparkSession, duck: duck
             answered[item] += 1
             assert [_plain_value(rows[0][0])] == [_plain_value(theirs[k][number])], (x, item)
     texts = {item for item in OF_DOUBLES if "decimal" not in item and "x" in item}
-    assert answered["cast(f as string)"] == 0 and answered["round(x, 2)"] == answered["cast(f as double)"] == len(doubles)
-    assert all(answered[item] > len(doubles) / (3 if item in texts else 1.3) for item in OF_DOUBLES[:1] + OF_DOUBLES[5:])
+    assert answered["cast(f as string)"] == 0 and answered["round(x, 2)"] == answered["cast(f as double)"] == len(
+        doubles
+    )
+    assert all(
+        answered[item] > len(doubles) / (3 if item in texts else 1.3) for item in OF_DOUBLES[:1] + OF_DOUBLES[5:]
+    )
 
 
 def test_members_of_json(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:
