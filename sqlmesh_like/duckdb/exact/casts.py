@@ -7,6 +7,8 @@ is empty, or has a letter that no number has, is NULL to Spark.
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
@@ -172,9 +174,21 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
 
 
 def _spark_type(type_: exp.DataType) -> str:
-    text = type_.sql(SPARK).lower().replace(", ", ",")
+    if isinstance(type_.this, exp.DType) and not any(value for name, value in type_.args.items() if name != "this"):
+        return _name_of(type_.this)
+    text = _text_of(type_)
     if type_.args.get("nested"):  # sqlglot loses fields whose names are keywords
         raise Unproven(f"a cast to {text}")
+    return text
+
+
+@cache
+def _name_of(kind: exp.DType) -> str:
+    return _text_of(exp.DataType(this=kind))
+
+
+def _text_of(type_: exp.DataType) -> str:
+    text = type_.sql(SPARK).lower().replace(", ", ",")
     return {"integer": "int", "long": "bigint", "text": "string", "timestamp_ntz": "timestamp_ntz"}.get(text, text)
 
 

@@ -35,6 +35,9 @@ def _text_of(node: exp.Expr, types: Types) -> None:
 
 def _cast_to_text(node: exp.Expr, types: Types) -> None:
     """Make a text of a value, as Spark does of what is concatenated."""
+    is_text = isinstance(node, exp.DPipe | exp.Concat) or (isinstance(node, exp.Cast) and node.to.is_type("text"))
+    if (is_text or isinstance(node, exp.Literal | exp.Column)) and types.of(node) == "string":
+        return
     cast = exp.Cast(this=node.copy(), to=exp.DataType.build("string", dialect=SPARK))
     node.replace(cast)
     types.of(cast)
