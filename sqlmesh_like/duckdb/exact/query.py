@@ -39,7 +39,9 @@ def exact(query: exp.Query, relations: Relations) -> ExactQuery:
     made = holder.this.transform(without_zone, copy=False)
     schema = tuple(Column(name, type_) for name, type_ in columns)
     return ExactQuery(
-        duck_text(made, is_exact=True), schema, any(node._meta and SHOWS_SIGN_OF_ZERO in node._meta for node in made.walk())
+        duck_text(made, is_exact=True),
+        schema,
+        any(node._meta and SHOWS_SIGN_OF_ZERO in node._meta for node in made.walk()),
     )
 
 
