@@ -15,11 +15,11 @@ _DIGITS = 80
 
 
 def _alike(left: Value, right: Value) -> None:
-    kinds = {float if type(value) is Float32 else type(value) for value in (left, right)}
+    kinds = {type(left), type(right)}
     is_number = kinds <= {int, Decimal} or kinds == {float}
     if len(kinds) > 1 and not is_number:
         raise NotProvenError(f"a comparison of {type(left).__name__} and {type(right).__name__}")
-    if kinds & {list, dict} or (float in kinds and (left != left or right != right)):
+    if kinds & {list, dict} or (kinds & {float, Float32} and (left != left or right != right)):
         raise NotProvenError(f"a comparison of {type(left).__name__}")
 
 

@@ -151,7 +151,7 @@ def _fractions() -> Iterator[str]:
         for number in (double, single):
             yield from (f"cast({number} as string)", f"concat('a', {number})", f"cast({number} as double)")
             yield from (f"try_cast({number} as decimal({digits}))" for digits in ("12,2", "38,18", "30,0"))
-        yield f"{single} = {double}"
+        yield from (f"{single} = {single}", f"greatest({double}, 1.5D)")
         document = sql_literal(f'{{"a": {value!r}, "b": {{"c": [{value!r}, "x", {{"d": -0.50}}]}}}}')
         yield from (f"get_json_object({document}, '{path}')" for path in ("$.a", "$.b", "$"))
         yield f"from_json({document}, 'a STRING, b STRING')"
