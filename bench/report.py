@@ -16,6 +16,7 @@ ORDER = (
     "tpch",
     "five_models",
     "fixed_costs",
+    "small_batches",
     "ingestion",
     "kafka",
     "database",

@@ -15,6 +15,8 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, ParseError, TokenError, UnsupportedError
 
+from sqlmesh_like.analyze.algebra.canonical_form import Forms, canonical_forms
+from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.contract_order import contract_order, in_order
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, columns
 from sqlmesh_like.analyze.algebra.relocate import relocate_positions
@@ -98,6 +100,16 @@ class QueryFacts:
             is_text_again(sql, own) or (not has_author_text(self.tree) and is_read_as_written(sql))
         )
         return is_own and all(view.is_text_again for view in self.views)
+
+    @cached_property
+    def pruned(self) -> Relation | None:
+        """The relation without columns that nothing reads."""
+        return prune_columns(self.relation) if self.relation is not None else None
+
+    @cached_property
+    def forms(self) -> Forms:
+        """What the relation means, without how it is written."""
+        return canonical_forms(self.pruned) if self.pruned is not None else Forms()
 
     @cached_property
     def schema(self) -> Schema | None:

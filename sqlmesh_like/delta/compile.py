@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Relation, TopK, Windowed, columns, is_linear
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.classify.group_tops import group_top
@@ -17,9 +16,7 @@ from sqlmesh_like.delta.whole_window import whole_window_delta, with_rows_below
 
 def compile_table(facts: QueryFacts, classification: Classification) -> TablePlan:
     """The plan of a model's table: how it is built in full and how it follows changes."""
-    return plan_of_relation(
-        facts, classification, prune_columns(facts.relation) if facts.relation is not None else None
-    )
+    return plan_of_relation(facts, classification, facts.pruned)
 
 
 def plan_of_relation(facts: QueryFacts, classification: Classification, relation: Relation | None) -> TablePlan:
@@ -35,7 +32,7 @@ def goes_on_from_its_rows(facts: QueryFacts) -> bool:
 
     So it is of the first rows of a query or of each group, and of windows over all rows, over a linear query.
     """
-    relation = prune_columns(facts.relation) if facts.relation is not None else None
+    relation = facts.pruned
     if isinstance(relation, TopK):
         return not relation.skipped and is_linear(relation.child)
     if relation is None or facts.model.config.partition_by:

@@ -9,8 +9,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from sqlmesh_like.analyze.algebra.canonical_form import canonical_form
-from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import Aggregate, Join, Relation, Scan, columns, used_columns, walk
 from sqlmesh_like.analyze.binding.subqueries.in_values import asks_both_ways
 from sqlmesh_like.analyze.expressions.types import averages_doubles
@@ -35,10 +33,10 @@ def fingerprint(compiled: CompiledModel) -> str:
 def meaning(compiled: CompiledModel) -> str:
     """Hash of the same, with what the query means instead of how it is written; empty where that is not proven."""
     state = compiled.table.state
-    if compiled.facts.relation is None or compiled.table.build is None or keeps_rows_below(state):
+    relation = compiled.facts.pruned
+    if relation is None or compiled.table.build is None or keeps_rows_below(state):
         return ""
-    relation = prune_columns(compiled.facts.relation)
-    form = canonical_form(relation)
+    form = compiled.facts.forms.form
     if form is None:
         return ""
     types = [column.type for column in columns(relation)]
@@ -72,8 +70,8 @@ def _settings(compiled: CompiledModel) -> dict[str, object]:
         parts["averages"] = "doubles"
     if asks_both_ways(compiled.facts.tree):
         parts["not_in"] = "apart"
-    relation = compiled.facts.relation
-    if parts["strategy"] == "group_recompute" and relation is not None and group_top(prune_columns(relation)):
+    relation = compiled.facts.pruned
+    if parts["strategy"] == "group_recompute" and relation is not None and group_top(relation):
         parts["tops"] = "kept"
     if any(verdict.reason.rule == "AGG010" for verdict in compiled.classification.aggregates):
         parts["floating"] = model.config.floating

@@ -1,16 +1,23 @@
 """Whether a run in which a change had no effect stores its frontier. Owns the rule.
 
-A commit costs more than reading a small change again; a large one, or many, would be read again and again.
+A commit without Spark takes milliseconds on a disk, less than reading the change again: it is always made. On a store
+it is several requests, and by Spark a job: there a small change is read again, while more of them may follow; a large
+one, or many, would be read again and again.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from sqlmesh_like.names import is_store
 from sqlmesh_like.plan.history import History
-from sqlmesh_like.plan.model_plan import PlannedModel
+from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 
 _AFTER_COMMITS = 10
 _AFTER_BYTES = 256_000_000
 """The frontier advances after this many commits of one input, or this many bytes in the files that were touched."""
+_AT_REST = timedelta(seconds=20)
+"""No further change is expected of an input whose newest commit is older."""
 
 
 def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
@@ -21,3 +28,18 @@ def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
     return sum(item.change.bytes for item in moved) >= _AFTER_BYTES or any(
         history.pending_commits(item.state.uri, item.start or "", item.end or "") >= _AFTER_COMMITS for item in moved
     )
+
+
+def defers_frontier(planned: PlannedModel) -> bool:
+    """Whether a commit without Spark is left to a later run: on a store, for small inputs that may change again."""
+    reads_little = sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
+    return is_store(planned.target.uri) and reads_little and not _is_at_rest(planned)
+
+
+def _is_at_rest(planned: PlannedModel) -> bool:
+    completed = [(item.end or "").partition("_")[2] for item in planned.inputs if item.has_moved]
+    try:
+        newest = max(datetime.strptime(each, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC) for each in completed)
+    except ValueError:  # an input that is no Hudi table, or none that has moved
+        return True
+    return newest + _AT_REST < planned.now

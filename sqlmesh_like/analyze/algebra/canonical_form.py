@@ -70,28 +70,28 @@ class Outline:
     conditions: Mapping[str, exp.Expr]
 
 
-def outline(relation: Relation) -> Outline | None:
-    """The outline of a relation; None if it has none."""
-    try:
-        former = _Former()
-        block = former.block(relation)
-        values = [spelling(block.values[column.name.lower()]) for column in columns(relation)]
-    except (NoFormError, RecursionError):
-        return None
-    names = (column.name for column in columns(relation))
-    listed = tuple((tree_text(value), name, value) for value, name in zip(values, names, strict=True))
-    return Outline(repr(block.source), listed, block.conditions)
+@dataclass(frozen=True)
+class Forms:
+    """What a relation means. `form`: a value of lists and texts, with its columns in their order, without their names.
 
-
-def canonical_form(relation: Relation) -> object | None:
-    """A value of lists and texts, with the relation's columns in their order; None if there is none.
-
-    It does not hold the names of these columns.
+    `outline`: the same as far as the columns are read apart. None if there is none.
     """
+
+    form: object | None = None
+    outline: Outline | None = None
+
+
+def canonical_forms(relation: Relation) -> Forms:
+    """What a relation means, without how it is written."""
     try:
-        return _Former().form(relation)
+        block = _Former().block(relation)
+        values = [spelling(block.values[column.name.lower()]) for column in columns(relation)]
+        texts = list(map(tree_text, values))
     except (NoFormError, RecursionError):  # an OR of thousands of terms
-        return None
+        return Forms()
+    names = (column.name for column in columns(relation))
+    listed = tuple(zip(texts, names, values, strict=True))
+    return Forms([block.form, texts], Outline(repr(block.source), listed, block.conditions))
 
 
 def rows_form(relation: Relation, is_by_key: Callable[[exp.Expr], bool]) -> object | None:

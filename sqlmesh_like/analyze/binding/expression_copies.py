@@ -49,5 +49,5 @@ def _alone(node: exp.Expr) -> exp.Expr:
     made = type(node)()
     made.comments = None if node.comments is None else [*node.comments]
     made._type = None if node._type is None else node._type.copy()
-    made._meta = None if node._meta is None else {**node._meta}
+    made._meta = None if node._meta is None else type(node._meta)(node._meta)  # `FlatNotes` stay flat
     return made

@@ -25,9 +25,13 @@ def read_queries(entry: Path | None) -> KnownQueries | None:
 
 
 def store_queries(entry: Path | None, queries: KnownQueries | None, project: RenderedProject) -> None:
-    """Store what a call has learned of a project's models; where it cannot be written, it only costs time."""
+    """Store what a call has learned of a project's models since it stored it; where that fails, it only costs time.
+
+    `project`: as the call has read it. What files say by now does not matter, as a key says what a query was made of.
+    """
     if entry is not None and queries is not None and queries.is_changed:
         write_beside(_path(entry), queries.to_json([model.unique_id for model in project.models]))
+        queries.is_changed = False
 
 
 def _path(entry: Path) -> Path:

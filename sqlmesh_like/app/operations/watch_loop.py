@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from threading import Event
 from time import monotonic, perf_counter
 
 from sqlmesh_like.app.lakes.clean_tables import clean_built, clean_ingested
 from sqlmesh_like.app.lakes.lake import HudiLake, clock
 from sqlmesh_like.app.lakes.lake_lock import HeldLocks
+from sqlmesh_like.app.loading.query_record import store_queries
 from sqlmesh_like.app.operations.releases.release_after_run import makes_release, publisher_of_run, release_after_run
 from sqlmesh_like.app.operations.run_results import write_results
 from sqlmesh_like.app.reporter import RunListener
 from sqlmesh_like.cdc.report import IngestReport
+from sqlmesh_like.plan.planner import Planner
+from sqlmesh_like.plan.queries.known_queries import KnownQueries
 from sqlmesh_like.publish.publisher import LakePublisher
 from sqlmesh_like.run.executor import Executor, RunPolicy
 from sqlmesh_like.run.result import ModelResult, NodeResult, RenderedNode, RunResult
@@ -43,6 +47,7 @@ class WatchLoop:
     result: RunResult = field(default_factory=RunResult)
     _changed: Event = field(default_factory=Event)
     _next: float = 0.0
+    _queries: KnownQueries | None = None
 
     def on_batch(self, report: IngestReport) -> None:
         """Note an ingested batch; called from the threads of the sources."""
@@ -64,9 +69,10 @@ class WatchLoop:
         now = clock(None)
         policy = RunPolicy(Pace(lake.loaded.target.threads), notes_tables=makes_release(lake.loaded, "watch"))
         listener = _CompletedListener(self.listener)
-        executor = Executor(lake.planner(now), lake.loaded.graph, lake.engine, listener, policy)
+        executor = Executor(self._planner(now), lake.loaded.graph, lake.engine, listener, policy)
         executor.publisher = publisher_of_run(lake, self.publisher)
         self.result = executor.run(self._ready())
+        store_queries(lake.loaded.entry_path, self._queries, lake.loaded.rendered)
         if self.result.has_written:
             self.result = release_after_run(lake, "watch", executor, self.result, self.publisher)
         self.listener.finished(self.result)
@@ -76,6 +82,16 @@ class WatchLoop:
             clean_built(lake, self.held, self.listener.notify)
             with self.gates():
                 clean_ingested(lake, self.held, self.listener.notify)
+
+    def _planner(self, now: datetime) -> Planner:
+        """The planner of a round, which knows the queries of those before it.
+
+        Other calls may know of files that were edited since: what they store replaces this record, and no round reads
+        it again.
+        """
+        planner = self.lake.planner(now)
+        self._queries = self._queries or planner.queries
+        return replace(planner, queries=self._queries)
 
     def _ready(self) -> list[str]:
         """Return the selected models whose sources all exist: at the start some tables are not ingested yet."""

@@ -15,7 +15,16 @@ from typing import TypeVar
 
 from sqlmesh_like.cdc.in_process.json_values import exact_decimal
 from sqlmesh_like.cdc.in_process.syntax import Type
-from sqlmesh_like.cdc.in_process.values import INTEGER_BOUNDS, NotProvenError, Rewritten, Undecoded, Value, text_of
+from sqlmesh_like.cdc.in_process.values import (
+    INTEGER_BOUNDS,
+    Float32,
+    NotProvenError,
+    Rewritten,
+    Undecoded,
+    Value,
+    number_text,
+    text_of,
+)
 
 Moment = TypeVar("Moment")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,60}", re.ASCII)
@@ -109,6 +118,8 @@ def _boolean(value: Value) -> bool:
 def _number_text(value: Value, type_: str) -> str:
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         return str(value)
+    if isinstance(value, float) and type_ == "decimal":
+        return number_text(float(value))  # Spark casts a float to a double before
     if type(value) is not str or not _NUMBER.fullmatch(value):
         raise _cast_error(value, type_)
     return value
@@ -130,13 +141,13 @@ def _decimal(value: Value, digits: tuple[int, ...]) -> Decimal | None:
 def _double(value: Value) -> float:
     if isinstance(value, Rewritten):
         value = str(value)  # however Spark writes it, it means this number
-    result = value if isinstance(value, float) else float(_number_text(value, "double"))
+    result = float(value) if isinstance(value, float) else float(_number_text(value, "double"))
     if abs(result) == float("inf"):
         raise _cast_error(value, "double")
     return result
 
 
-def _float(value: Value) -> float:
+def _float(value: Value) -> Float32:
     """The nearest number of 32 bits. Java rounds a text once; here it is rounded to 64 bits first."""
     exact = _double(value)
     try:
@@ -147,7 +158,7 @@ def _float(value: Value) -> float:
     is_between = bits & 0x1FFFFFFF == 0x10000000 and not isinstance(value, float)
     if (is_between and Fraction(exact) != Fraction(Decimal(_number_text(value, "float")))) or 0 < abs(exact) < 1.2e-38:
         raise _cast_error(value, "float")
-    return float(result)
+    return Float32(result)
 
 
 def _date(value: Value) -> date | None:

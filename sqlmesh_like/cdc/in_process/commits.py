@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, places
+from sqlmesh_like.cdc.in_process.values import Float32, NotProvenError, Rewritten, Value, places
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.recovery.table_swap import recover
 from sqlmesh_like.hudi.timeline import Timeline
@@ -87,10 +87,17 @@ def stored_rows(timeline: Timeline) -> RowFrame:
         if rows.num_rows > _MOST_ROWS:
             raise large
         shown = [name for name in schema.names if name not in HUDI_COLUMNS]
-        columns = [rows.column(name).to_pylist() for name in shown]
+        columns = [column_values(rows.column(name)) for name in shown]
     except (UnsupportedRowsError, ValueError, OverflowError) as error:
         raise NotProvenError(f"a stored row: {error}") from error
     return RowFrame(shown, list(zip(*columns, strict=True)))
+
+
+def column_values(column: pa.ChunkedArray) -> list[Value]:
+    """The values of a column of a file, but for types that only the file's schema tells."""
+    values: list[Value] = column.to_pylist()
+    is_float = pa.types.is_float32(column.type)
+    return [None if value is None else Float32(value) for value in values] if is_float else values
 
 
 def _create(frame: RowFrame, table: HudiTable, metadata: Mapping[str, str], columns: Schema) -> None:

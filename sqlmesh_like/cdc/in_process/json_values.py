@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 
+from sqlmesh_like.analyze.spark_types.java_numbers import double_text
 from sqlmesh_like.cdc.in_process.parser import parsed_type
 from sqlmesh_like.cdc.in_process.syntax import Call, Expression, Literal, Type
 from sqlmesh_like.cdc.in_process.values import (
@@ -272,7 +273,7 @@ def json_text(value: Value) -> str | None:
     """A JSON value as the text that Spark makes of it."""
     match value:
         case Fraction():
-            return Rewritten(value.text)
+            return double_text(value) or Rewritten(value.text)
         case Shared():
             return value.text
         case dict() | list():
@@ -282,16 +283,32 @@ def json_text(value: Value) -> str | None:
 
 
 def _nested_text(value: Value) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    fractions = list(_fractions(value))
+    text = _written(value) if fractions else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if _CONTROL.search(text):
         raise NotProvenError("a control character in nested JSON")
-    return Rewritten(text) if _has_fraction(value) else text
+    return text if all(map(double_text, fractions)) else Rewritten(text)
 
 
-def _has_fraction(value: Value) -> bool:
+def _fractions(value: Value) -> Iterator[Fraction]:
     if isinstance(value, dict | list):
-        return any(map(_has_fraction, value.values() if isinstance(value, dict) else value))
-    return type(value) is Fraction
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _fractions(each)
+    elif type(value) is Fraction:
+        yield value
+
+
+def _written(value: Value) -> str:
+    """JSON whose numbers with a fraction are Java's."""
+    match value:
+        case dict():
+            members = (f"{json.dumps(name, ensure_ascii=False)}:{_written(each)}" for name, each in value.items())
+            return f"{{{','.join(members)}}}"
+        case list():
+            return f"[{','.join(map(_written, value))}]"
+        case Fraction():
+            return double_text(value) or value.text
+    return json.dumps(value, ensure_ascii=False)
 
 
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z_0-9-]*)|\['([^'\\]*)'\]")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 
 from sqlmesh_like.cdc.in_process.strict import Function, strict
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Row, Value, order_of
+from sqlmesh_like.cdc.in_process.values import Float32, NotProvenError, Row, Value, order_of
 
 _MOST_DIGITS = 10**38
 _DIGITS = 80
@@ -19,7 +19,7 @@ def _alike(left: Value, right: Value) -> None:
     is_number = kinds <= {int, Decimal} or kinds == {float}
     if len(kinds) > 1 and not is_number:
         raise NotProvenError(f"a comparison of {type(left).__name__} and {type(right).__name__}")
-    if kinds & {list, dict} or (float in kinds and (left != left or right != right)):
+    if kinds & {list, dict} or (kinds & {float, Float32} and (left != left or right != right)):
         raise NotProvenError(f"a comparison of {type(left).__name__}")
 
 

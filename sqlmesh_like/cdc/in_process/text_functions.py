@@ -14,7 +14,7 @@ from zlib import crc32
 from sqlmesh_like.cdc.in_process import regexes
 from sqlmesh_like.cdc.in_process.json_values import get_json_object, json_object_keys
 from sqlmesh_like.cdc.in_process.strict import Function, strict
-from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Value, certain, decoded, group_of
+from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten, Value, certain, decoded, group_of, number_text
 
 
 def _texts(function: Function) -> Function:
@@ -37,6 +37,8 @@ def _concat(*values: Value) -> Value:
 
 
 def as_text(value: Value) -> str:
+    if isinstance(value, float):
+        return number_text(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise NotProvenError(f"a {type(value).__name__} in a text")
     return str(certain(value))

@@ -1,7 +1,8 @@
 """Values of Spark SQL in Python. Owns their types, their order and their texts.
 
 A NULL is None; a struct is a `Row`, a list a list, a map a dict; a timestamp is a datetime in UTC with microseconds,
-and a number an int, a float or a Decimal with the digits of its type.
+and a number an int, a float (a `Float32` of that type) or a Decimal with
+the digits of its type.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
+
+from sqlmesh_like.analyze.spark_types.java_numbers import double_text, float_text
 
 Value = Any
 """None, str, bytes, bool, int, float, Decimal, date, datetime, list, dict or Row: what a column of a frame may hold."""
@@ -48,6 +51,12 @@ def places(names: tuple[str, ...]) -> dict[str, int]:
     if len(result) < len(names):
         raise NotProvenError(f"two columns of one name among {', '.join(names)}")
     return result
+
+
+class Float32(float):
+    """A number of Spark's type float, whose text has fewer digits than that of the double."""
+
+    __slots__ = ()
 
 
 class Rewritten(str):
@@ -127,7 +136,7 @@ def text_of(value: Value) -> Value:
         case Decimal():
             return str(value)  # both Java and Python write an exponent from the seventh digit after the point on
         case float():
-            return _text_of_double(value)
+            return number_text(value)
         case datetime():
             text = value.strftime("%m-%d %H:%M:%S")
             fraction = f".{value.microsecond:06d}".rstrip("0") if value.microsecond else ""
@@ -148,12 +157,9 @@ def decoded(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
-_PLAIN_DOUBLE = 1e7
-"""From here on, Java writes an exponent. Of smaller whole numbers it writes all digits and `.0`."""
-
-
-def _text_of_double(value: float) -> str:
-    """Whole numbers only: of fractions, Java up to 18 does not always write the shortest text."""
-    if value.is_integer() and abs(value) < _PLAIN_DOUBLE:
-        return f"{value:.1f}"
-    raise NotProvenError("the text of a double")
+def number_text(value: float) -> str:
+    """The text of a double or a `Float32`. Raises NotProvenError where Java's digits are not certain."""
+    text = float_text(value) if isinstance(value, Float32) else double_text(value)
+    if text is None:
+        raise NotProvenError(f"the text of the number {value!r}")
+    return text

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmesh_like.cdc.in_process.java_numbers import double_text, float_text
-from sqlmesh_like.cdc.in_process.values import NotProvenError
+from sqlmesh_like.cdc.in_process.values import Float32, NotProvenError, number_text
 from sqlmesh_like.cdc.registry.json_texts import json_base64, json_string
 from sqlmesh_like.cdc.registry.message_schema import InvalidTextError, MessageSchema, UndecodableError
 from sqlmesh_like.cdc.registry.wire_header import END
@@ -127,7 +126,7 @@ def _float(source: _Source) -> float:
 def _double(source: _Source) -> str:
     (value,) = struct.unpack_from("<d", source.data, source.at)
     source.at += 8
-    return double_text(value)
+    return number_text(value)
 
 
 _PLAIN: Mapping[str, _Reader] = {
@@ -135,7 +134,7 @@ _PLAIN: Mapping[str, _Reader] = {
     "boolean": _boolean,
     "int": lambda source: str(_int(source)),
     "long": lambda source: str(_long(source)),
-    "float": lambda source: float_text(_float(source)),
+    "float": lambda source: number_text(Float32(_float(source))),
     "double": _double,
     "bytes": lambda source: json_base64(_bytes(source, _long(source))),
     "string": _string,
@@ -182,7 +181,7 @@ def _one_of(readers: Sequence[_Reader]) -> _Reader:
 def _union(read: Sequence[Any], block: Mapping[str, Any]) -> _Reader:
     # Of two numbers, Spark's is the wider: one of 32 bits becomes one of 64 before it is written.
     is_wider = "float" in read and "double" in read
-    wide: _Reader = lambda source: double_text(_float(source))  # noqa: E731
+    wide: _Reader = lambda source: number_text(_float(source))  # noqa: E731
     return _one_of([wide if is_wider and branch == "float" else _reader(branch, block) for branch in read])
 
 

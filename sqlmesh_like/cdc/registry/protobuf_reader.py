@@ -16,7 +16,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from sqlmesh_like.cdc.in_process.java_numbers import shortest_double_text, shortest_float_text
+from sqlmesh_like.analyze.spark_types.java_numbers import shortest_double_text, shortest_float_text
 from sqlmesh_like.cdc.registry.avro_schema import MAX_DEPTH, MAX_FIELDS
 from sqlmesh_like.cdc.registry.json_texts import json_base64, json_string
 from sqlmesh_like.cdc.registry.message_schema import SchemaError, UndecodableError

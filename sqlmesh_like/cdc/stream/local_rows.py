@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema
+from sqlmesh_like.cdc.in_process.commits import column_values
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Row
 from sqlmesh_like.cdc.sources.csv_files import CORRUPT, csv_rows, files_by_columns, open_file
@@ -164,7 +165,7 @@ def _column(values: pa.ChunkedArray, kind: str) -> list[Any]:
         raise NotProvenError("NaN in a file")
     if values.type == pa.uint64():
         return [None if value is None else Decimal(value) for value in values.to_pylist()]
-    return list(values.to_pylist())
+    return column_values(values)
 
 
 # CSV.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import columns
 from sqlmesh_like.analyze.query_analysis import QueryFacts
 from sqlmesh_like.analyze.spark_types.type_names import stored_type
@@ -55,8 +54,8 @@ def compile_slice(
     Raises UnsplitError, and ValueError for a bound that is not a value of the column.
     """
     partition_by, restriction = facts.model.config.partition_by, Restriction(part)
-    assert facts.relation is not None  # `partition_type` has been asked
-    restricted = restriction.of(prune_columns(facts.relation), partition_by[0])
+    assert facts.pruned is not None  # `partition_type` has been asked
+    restricted = restriction.of(facts.pruned, partition_by[0])
     plan = plan_of_relation(facts, classification, restricted)
     assert plan.build is not None
     rescan = RescanProgram(_partitions(part, partition_by, replaces=replaces), plan.build, partition_by, None)

@@ -7,6 +7,8 @@ is empty, or has a letter that no number has, is NULL to Spark.
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
@@ -29,6 +31,7 @@ from sqlmesh_like.duckdb.exact.values import (
     is_exact_double,
     only_where,
     scale_of,
+    text_of_double,
     with_year_of_four_digits,
 )
 
@@ -74,10 +77,9 @@ def _cast(node: exp.Cast, types: Types) -> str:
     if wanted.startswith("decimal") and given not in FLOATS:
         digits_of_type(given)
         return wanted
-    if wanted.startswith("decimal") and given == "double":
-        node.replace(decimal_of_double(node.this, wanted))
-        return wanted
-    if wanted == "double" and given != "float":
+    if given in FLOATS:
+        return _of_floating(node, given, wanted)
+    if wanted == "double":
         if not is_exact_double(given):
             node.replace(_with_few_digits(node.this, node.copy(), scale_of(given)))
         return wanted
@@ -96,9 +98,27 @@ def _seconds(node: exp.Cast) -> str:
     return "bigint"
 
 
+def _of_floating(node: exp.Cast, given: str, wanted: str) -> str:
+    """Of a float, Spark casts the double that it is."""
+    double = _without_negative_zero(cast_of(node.this.copy(), "double")) if given == "float" else node.this
+    if wanted.startswith("decimal"):
+        node.replace(decimal_of_double(double, wanted))
+    elif wanted == "double":
+        node.replace(double)
+    else:
+        raise Unproven(f"a cast of {given} to {wanted}")
+    return wanted
+
+
+def _without_negative_zero(double: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Add(this=double, expression=cast_of(exp.Literal.number(0), "double")))
+
+
 def _text(node: exp.Cast, given: str) -> str:
     if given in ("date", "timestamp"):
         node.replace(with_year_of_four_digits(node.this, node.copy()))
+    elif given == "double":
+        node.replace(text_of_double(node.this))
     elif given not in ("boolean", "string") and scale_of(given) > LEAST_SCALE:
         raise Unproven(f"the text of {given}")  # Java may write it with an exponent
     return "string"
@@ -145,9 +165,8 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
     else:
         raise Unproven(f"a cast of string to {wanted}")
     value: exp.Expr = exp.TryCast(this=text.copy(), to=cast_of(exp.null(), wanted).args["to"])
-    if wanted == "double":  # never negative zero
-        zero = cast_of(exp.Literal.number(0), "double")
-        value = exp.Paren(this=exp.Add(this=value, expression=zero))
+    if wanted == "double":
+        value = _without_negative_zero(value)
     is_meant, is_nothing = (duck_template(f"regexp_full_match(x, '{pattern}')", x=text) for pattern in (meant, nothing))
     value = exp.Case().when(is_nothing, cast_of(exp.null(), wanted)).else_(value)
     node.replace(exp.Paren(this=only_where(exp.or_(is_nothing.copy(), is_meant), text, value, wanted)))
@@ -155,9 +174,21 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
 
 
 def _spark_type(type_: exp.DataType) -> str:
-    text = type_.sql(SPARK).lower().replace(", ", ",")
+    if isinstance(type_.this, exp.DType) and not any(value for name, value in type_.args.items() if name != "this"):
+        return _name_of(type_.this)
+    text = _text_of(type_)
     if type_.args.get("nested"):  # sqlglot loses fields whose names are keywords
         raise Unproven(f"a cast to {text}")
+    return text
+
+
+@cache
+def _name_of(kind: exp.DType) -> str:
+    return _text_of(exp.DataType(this=kind))
+
+
+def _text_of(type_: exp.DataType) -> str:
+    text = type_.sql(SPARK).lower().replace(", ", ",")
     return {"integer": "int", "long": "bigint", "text": "string", "timestamp_ntz": "timestamp_ntz"}.get(text, text)
 
 

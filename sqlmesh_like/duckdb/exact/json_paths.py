@@ -13,6 +13,7 @@ import re
 
 from sqlglot import exp
 
+from sqlmesh_like.analyze.spark_types.java_numbers import PLAIN_TEXT
 from sqlmesh_like.dialects import duck_template
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
@@ -21,7 +22,7 @@ from sqlmesh_like.duckdb.exact.values import Types, cast_of, only_where
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OTHER_JSON = r",[ \t\r\n]*[}\]]|[,:\[][ \t\r\n]*[-+]?(?i:nan|inf)|[0-9]{500}|\\u0000"
 """Patterns (RE2) of what only one of the engines takes: also found within texts, where it means nothing."""
-_PLAIN_NUMBER = r"-?(0|[1-9][0-9]*|0\.0|0\.0{0,2}[1-9][0-9]*|[1-9][0-9]{0,6}\.[0-9]+)"
+_PLAIN_NUMBER = rf"-?(0|[1-9][0-9]*|0\.0|{PLAIN_TEXT})"
 """Numbers with the text that Java gives them; DuckDB's text is the shortest, and Java's is where it has no exponent."""
 _MOST_BYTES, _DEEPEST = 10_000_000, 900
 _IS_JSON = (

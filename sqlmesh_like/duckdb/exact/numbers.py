@@ -23,6 +23,7 @@ from sqlmesh_like.duckdb.exact.values import (
     quotient_of,
     replace_by_cast,
     replace_by_double,
+    rounded_double,
     scale_of,
 )
 
@@ -131,11 +132,14 @@ def _negative(node: exp.Neg | exp.Abs, types: Types) -> str:
 
 
 def _round(node: exp.Round, types: Types) -> str:
-    places = node.args.get("decimals")
-    digits, scale = decimal_digits(types.of(node.this))
+    places, given = node.args.get("decimals"), types.of(node.this)
     if places is not None and not (isinstance(places, exp.Literal) and places.is_int):
         raise Unproven("ROUND to computed digits")
     kept = int(places.name) if places is not None else 0
+    if given == "double":
+        node.replace(rounded_double(node.this, kept))
+        return given
+    digits, scale = decimal_digits(given)
     if kept >= scale:
         raise Unproven("ROUND that keeps all digits")
     return replace_by_cast(node, exact_decimal(digits - scale + kept + 1, kept), of=node.this)

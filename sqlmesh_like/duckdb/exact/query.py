@@ -12,7 +12,7 @@ from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
 from sqlmesh_like.duckdb.exact.form_registry import FORMS
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
-from sqlmesh_like.duckdb.exact.values import NULL, Columns, common_of_union
+from sqlmesh_like.duckdb.exact.values import NULL, SHOWS_SIGN_OF_ZERO, Columns, common_of_union
 from sqlmesh_like.names import Column, Schema
 
 _GENERATORS = (exp.Explode, exp.Posexplode, exp.ExplodeOuter, exp.PosexplodeOuter)
@@ -22,10 +22,14 @@ Relations = Callable[[exp.Table], Schema]
 
 @dataclass(frozen=True)
 class ExactQuery:
-    """A query in DuckDB's dialect, and the columns that it yields with their Spark types."""
+    """A query in DuckDB's dialect, and the columns that it yields with their Spark types.
+
+    `shows_sign_of_zero`: it has the text of a double. It fails for zero here; in Spark it would show the sign.
+    """
 
     sql: str
     columns: Schema
+    shows_sign_of_zero: bool = False
 
 
 def exact(query: exp.Query, relations: Relations) -> ExactQuery:
@@ -33,7 +37,12 @@ def exact(query: exp.Query, relations: Relations) -> ExactQuery:
     holder = exp.Subquery(this=query)
     columns = _Proof(relations).query(query, None)
     made = holder.this.transform(without_zone, copy=False)
-    return ExactQuery(duck_text(made, is_exact=True), tuple(Column(name, type_) for name, type_ in columns))
+    schema = tuple(Column(name, type_) for name, type_ in columns)
+    return ExactQuery(
+        duck_text(made, is_exact=True),
+        schema,
+        any(node._meta and SHOWS_SIGN_OF_ZERO in node._meta for node in made.walk()),
+    )
 
 
 @dataclass(frozen=True)

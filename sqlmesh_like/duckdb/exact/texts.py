@@ -7,6 +7,7 @@ from functools import reduce
 
 from sqlglot import exp
 
+from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.dialect import CASED_ALIKE
 from sqlmesh_like.duckdb.exact.form import Form
 from sqlmesh_like.duckdb.exact.unproven import Unproven, require_only
@@ -32,16 +33,26 @@ def _text_of(node: exp.Expr, types: Types) -> None:
         raise Unproven(f"{node.key.upper()} of other than a text")
 
 
+def _cast_to_text(node: exp.Expr, types: Types) -> None:
+    """Make a text of a value, as Spark does of what is concatenated."""
+    is_text = isinstance(node, exp.DPipe | exp.Concat) or (isinstance(node, exp.Cast) and node.to.is_type("text"))
+    if (is_text or isinstance(node, exp.Literal | exp.Column)) and types.of(node) == "string":
+        return
+    cast = exp.Cast(this=node.copy(), to=exp.DataType.build("string", dialect=SPARK))
+    node.replace(cast)
+    types.of(cast)
+
+
 def _concat(node: exp.DPipe, types: Types) -> str:
-    _text_of(node.this, types)
-    _text_of(node.expression, types)
+    _cast_to_text(node.this, types)
+    _cast_to_text(node.expression, types)
     return "string"
 
 
 def _concat_all(node: exp.Concat, types: Types) -> str:
     """NULL where one is: DuckDB's function passes over it."""
     for part in list(node.expressions):
-        _text_of(part, types)
+        _cast_to_text(part, types)
     parts: list[exp.Expr] = [exp.Paren(this=part.copy()) for part in node.expressions]
     node.replace(exp.Paren(this=reduce(lambda one, other: exp.DPipe(this=one, expression=other, safe=True), parts)))
     return "string"

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sqlmesh_like.analyze.spark_types.exactness import DOUBLE_DIGITS
 from sqlmesh_like.analyze.spark_types.function_types import narrow
+from sqlmesh_like.analyze.spark_types.java_numbers import DOUBLE_BOUND, PLAIN_TEXT
 from sqlmesh_like.analyze.spark_types.nested_types import element_of, typed_fields_of
 from sqlmesh_like.duckdb.duck_types import type_tree
 from sqlmesh_like.duckdb.exact.unproven import Unproven, is_struct
@@ -22,7 +23,11 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}([.]\d{1,6})?)?")
 MOST_DIGITS = 38
 LEAST_SCALE = 6
+_MOST_PLACES = 18
+"""Of a decimal made of a double: its text has 17 digits before the point and 20 behind it, or fewer."""
 NULL = "null"
+SHOWS_SIGN_OF_ZERO = "shows_sign_of_zero"
+"""Metadata of a node: the text of a double."""
 ARRAY_OF_NULL = f"array<{NULL}>"
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
@@ -154,16 +159,41 @@ def only_where(condition: exp.Expr, value: exp.Expr, result: exp.Expr, type_: st
 
 
 def decimal_of_double(double: exp.Expr, wanted: str) -> exp.Expr:
-    """The decimal of a double: Spark rounds the shortest text that denotes it, DuckDB the number.
+    """The decimal of a double: Spark rounds the text that Java writes, DuckDB the number.
 
-    Java 17 writes more digits than needed now and then; up to 15 digits of the result, none of 30 million sums, ties
-    and neighbours of ties was rounded to another value. A double without such a text fails, and Spark computes it.
+    See `java_numbers` for the doubles of which DuckDB's text, the shortest, has Java's digits as far as these places
+    go. A larger one, which a decimal of up to 15 digits cannot hold, fails where it has no text that is a decimal.
     """
     digits, scale = decimal_digits(wanted)
-    if digits > DOUBLE_DIGITS:
+    if scale > _MOST_PLACES:
         raise Unproven(f"a cast of double to {wanted}")
     widest = cast_of(cast_of(double.copy(), "string"), f"decimal({MOST_DIGITS},{scale})")
-    return exp.TryCast(this=widest, to=type_tree(wanted))
+    decimal = exp.TryCast(this=widest, to=type_tree(wanted))
+    return (
+        decimal if digits <= DOUBLE_DIGITS else exp.Paren(this=only_where(_is_bound(double), double, decimal, wanted))
+    )
+
+
+def rounded_double(double: exp.Expr, places: int) -> exp.Expr:
+    """A double rounded half up to places after the point, as Java writes it; larger ones are whole numbers."""
+    if places > _MOST_PLACES:
+        raise Unproven("ROUND to many digits")
+    text = cast_of(cast_of(cast_of(double.copy(), "string"), f"decimal({MOST_DIGITS},{places})"), "string")
+    return exp.Paren(this=exp.Case().when(_is_bound(double), cast_of(text, "double")).else_(double.copy()))
+
+
+def _is_bound(double: exp.Expr) -> exp.Expr:
+    bound = cast_of(exp.Literal.number(int(DOUBLE_BOUND)), "double")
+    return exp.LT(this=exp.Abs(this=double.copy()), expression=bound)
+
+
+def text_of_double(double: exp.Expr) -> exp.Expr:
+    """The text of a double that Java writes without an exponent; of zero, whose sign is lost here, it fails."""
+    text = cast_of(double.copy(), "string")
+    is_plain = exp.Anonymous(this="regexp_full_match", expressions=[text.copy(), exp.Literal.string(f"-?{PLAIN_TEXT}")])
+    made = exp.Paren(this=only_where(is_plain, double, text, "string"))
+    made.meta[SHOWS_SIGN_OF_ZERO] = True
+    return made
 
 
 def finite_micros(moment: exp.Expr) -> exp.Expr:

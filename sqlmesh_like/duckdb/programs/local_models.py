@@ -39,9 +39,9 @@ from sqlmesh_like.hudi.writer.partition_names import partition_names
 from sqlmesh_like.hudi.writer.table_support import unsupported_option, unsupported_reason
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
 from sqlmesh_like.names import PARTITION, Column, TableName, is_store
-from sqlmesh_like.plan.frontier_advance import must_advance_frontier
+from sqlmesh_like.plan.frontier_advance import defers_frontier, must_advance_frontier
 from sqlmesh_like.plan.history import RECORD_KEY, History
-from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
+from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.router import Router
 from sqlmesh_like.remedies import remedy
 from sqlmesh_like.run.ports import NamedColumns, WriteResult
@@ -135,10 +135,10 @@ class LocalModels:
         actions = local_actions(planned, self.shared, named, logged=self._is_large(planned), limit=limit)
         if actions is None:
             return None
-        # The change had no effect: a commit is worth it only if reading the change again would cost more.
+        # The change had no effect: a commit has to be worth it, as the change is read again otherwise.
         is_nothing = not actions.upserts and not actions.deletes
         done = WriteResult(planned.strategy, 0, 0, committed=False, reasons=actions.notes, engine="duckdb")
-        if is_nothing and _reads_little(planned) and not self._must_commit(planned):
+        if is_nothing and defers_frontier(planned) and not self._must_commit(planned):
             return done
         try:
             return self._commit_actions(planned, actions, started, limit) or (
@@ -272,11 +272,6 @@ def _writing(planned: PlannedModel) -> Iterator[None]:
         table = planned.compiled.model.table
         message = f"{table}: {planned.target.uri} cannot be written: {error.strerror or error}"
         raise NodeError(message, hint=remedy(error, "sml run")) from error
-
-
-def _reads_little(planned: PlannedModel) -> bool:
-    """Whether reading the change again takes no longer than a commit."""
-    return sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
 
 
 def _rows(actions: LocalActions, partition_by: tuple[str, ...]) -> pa.Table | None:

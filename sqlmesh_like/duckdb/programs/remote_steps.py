@@ -97,7 +97,9 @@ class RemoteSteps:
     def _require_same_zeros(self, query: exp.Query, steps: Iterable[str]) -> None:
         """Raise Unproven where a query may show the sign of a zero: steps of this process have lost it."""
         if any(column.type in FLOATING for name in steps for column in self.schemas[name]):
-            exact(query.copy(), lambda table: self.schema_of(name_of(table)))
+            made = exact(query.copy(), lambda table: self.schema_of(name_of(table)))
+            if made.shows_sign_of_zero:
+                raise Unproven("the text of a zero, whose sign is lost")
 
     def _sent(self, name: str) -> pa.Table:
         columns = self.schemas[name]

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.canonical_expressions import over_columns
-from sqlmesh_like.analyze.algebra.canonical_form import Outline, outline
-from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
+from sqlmesh_like.analyze.algebra.canonical_form import Outline
 from sqlmesh_like.analyze.spark_types.type_names import is_stored
 from sqlmesh_like.compiled_model import CompiledModel
 from sqlmesh_like.delta.keys import key
@@ -116,7 +115,7 @@ def _outline(compiled: CompiledModel) -> Outline | None:
     facts = compiled.facts
     if facts.relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
         return None
-    return outline(prune_columns(facts.relation))
+    return facts.forms.outline
 
 
 def _added_conditions(before: Mapping[str, str], shape: Outline, columns: Mapping[str, str]) -> list[exp.Expr] | None:

@@ -15,7 +15,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sqlmesh_like.analyze.algebra.canonical_form import rows_form
-from sqlmesh_like.analyze.algebra.column_pruning import prune_columns
 from sqlmesh_like.analyze.algebra.relation import (
     Relation,
     Scan,
@@ -108,10 +107,9 @@ def is_table_of(record: TableRecord, compiled: CompiledModel) -> bool:
 
 
 def _form_of_rows(compiled: CompiledModel) -> object | None:
-    relation = compiled.facts.relation
-    if relation is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
+    pruned = compiled.facts.pruned
+    if pruned is None or compiled.table.build is None or keeps_rows_below(compiled.table.state):
         return None
-    pruned = prune_columns(relation)
     form = rows_form(pruned, _is_by_key)
     return None if form is None else [form, columns(pruned), compiled.table.state]
 

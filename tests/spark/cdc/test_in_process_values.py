@@ -20,6 +20,7 @@ from sqlmesh_like.cdc.schema.limits import is_shallow_json
 from tests.levels import count
 
 _AT_ONCE = 150
+_FRACTIONS = count(40, 40, 3000)
 _TEXTS = [sql_literal(text) for text in ("", " ", "a", "A|b:c", "größe", "it's", "a,b,c", "𝄞x", "12", "-7", "x\ty")]
 _NUMBERS = ["0", "1", "-1", "2", "3", "7", "-9", "2147483647", "cast(9000000000 as bigint)", "null"]
 _DECIMALS = ["1.50BD", "-0.001BD", "0BD", "12345678901234567890123BD", "cast('1.5' as decimal(38,30))"]
@@ -139,6 +140,23 @@ def _numbers() -> Iterator[str]:
     yield from (f"conv('{text}', 16, 10)" for text in ("0", "FF", "FFFFFFFFFFFFFFFF", "8000000000000000"))
 
 
+def _fractions() -> Iterator[str]:
+    """Doubles and floats as texts, decimals and numbers in JSON: of all sizes, and where Java's digits differ."""
+    dice = Random(5)
+    shortest = (dice.randrange(10 ** dice.randrange(1, 17)) / 10 ** dice.randrange(1, 20) for _ in range(_FRACTIONS))
+    powers = (2.0**power for power in (*range(-60, -20, 3), -9, -1, 51, 52, 53))
+    odd = (0.001, 9999999.999999998, 1e7, 1e-3 - 2**-62, 2e-3, 1.0e23, 2e23, 4503599627370497.5, 1e16, 1.5e300, 5e-324)
+    for value in (0.0, -0.0, *shortest, *powers, *odd, -1.1, 123456789.125, 2097153.1):
+        double, single = f"cast('{value!r}' as double)", f"cast(cast('{value!r}' as double) as float)"
+        for number in (double, single):
+            yield from (f"cast({number} as string)", f"concat('a', {number})", f"cast({number} as double)")
+            yield from (f"try_cast({number} as decimal({digits}))" for digits in ("12,2", "38,18", "30,0"))
+        yield from (f"{single} = {single}", f"greatest({double}, 1.5D)")
+        document = sql_literal(f'{{"a": {value!r}, "b": {{"c": [{value!r}, "x", {{"d": -0.50}}]}}}}')
+        yield from (f"get_json_object({document}, '{path}')" for path in ("$.a", "$.b", "$"))
+        yield f"from_json({document}, 'a STRING, b STRING')"
+
+
 def _lists() -> Iterator[str]:
     for left in _LISTS:
         yield from (f"{name}({left})" for name in ("size", "array_distinct", "reverse"))
@@ -222,7 +240,8 @@ _DECODED = {
     Encoding.DAYS, Encoding.SECONDS, Encoding.MILLIS, Encoding.MICROS, Encoding.NANOS, Encoding.SECONDS_OF_DAY,
     Encoding.MILLIS_OF_DAY, Encoding.MICROS_OF_DAY, Encoding.NANOS_OF_DAY, Encoding.ISO_DATE, Encoding.ISO_TIME,
 }  # fmt: skip
-_GROUPS = {"texts": _texts, "numbers": _numbers, "lists": _lists, "json": _of_json, "moments": _moments}
+_GROUPS = {"texts": _texts, "numbers": _numbers, "fractions": _fractions, "lists": _lists, "json": _of_json,
+           "moments": _moments}  # fmt: skip
 
 
 def _here(expression: str) -> list[Value]:
@@ -256,8 +275,10 @@ def _plain(value: Any) -> Any:
             return bytes(value)
         case None:
             return None
-        case bool() | float():
-            return (type(value).__name__, repr(value))
+        case bool():
+            return repr(value)
+        case float():
+            return ("float", repr(float(value)))
         case int() | Decimal():
             return str(value)
     return ("text", value)

@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from sqlmesh_like.duckdb.local_files import LocalTable
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
-from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
+from sqlmesh_like.duckdb.programs import local_steps, read_limit
 from sqlmesh_like.duckdb.programs.executor_rows import ExecutorRows
 from sqlmesh_like.hudi import change_log
 from sqlmesh_like.hudi.history import table_state
-from sqlmesh_like.plan import model_plan, router
+from sqlmesh_like.plan import frontier_advance, model_plan, router
 from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery, RemoteRows
 from sqlmesh_like.spark.change_feed.keyed_rows import keyed_rows
 from sqlmesh_like.spark.spark_engine import SparkEngine
@@ -48,7 +48,7 @@ Asked = list[tuple[KeyedRows | RemoteQuery, RemoteRows]]
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """What executors were asked for. Inputs count as too large for the driver, however small they are."""
-    for module in (model_plan, local_models, local_steps, router):
+    for module in (model_plan, frontier_advance, local_steps, router):
         monkeypatch.setattr(module, "SMALL_INPUT", 0)
     monkeypatch.setattr(change_log, "LOGGED_FROM_BYTES", 0)
     size = read_limit._bytes_of

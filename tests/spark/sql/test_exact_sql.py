@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,7 +21,7 @@ from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.duck_types import duck_type
 from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
 from sqlmesh_like.names import Column
-from tests.levels import IS_DEEP
+from tests.levels import IS_DEEP, count
 
 COLUMNS = {
     "b": "boolean", "t": "tinyint", "i": "int", "j": "int", "n": "bigint", "d": "decimal(12,2)", "e": "decimal(15,4)",
@@ -76,6 +77,7 @@ contains(s, 'a') | startswith(u, s) | endswith(s, u) | case j when 1 then 'a' wh
 months_between(dt, du) | months_between(du, dt) | floor(x) | ceil(x / 3) | cast(x as int) | cast(x * 1.5 as bigint) | f - 1 | f + d * 1.5 | 1 + f / 3 | ts = dt | dt <= ts | ts between dt and du | substring(s, locate('b', s) + 1, 3)
 pmod(i, j) | pmod(t, -3) | pmod(n, 7) | width_bucket(x, -0.5, 1.5, 7) | width_bucket(d, 0, 12.34, 5) | width_bucket(i, 0, 100, 3) | substring_index(s, 'b', 1) | substring_index(u, '%', -1) | substring_index(s, ':', 2)
 lpad(s, 6, 'xy') | rpad(s, 3) | lpad(u, 0, '0') | rpad(s, 5, '-') | sha2(s, 256) | sha2(u, 0) | s rlike '^a' | u rlike '[^a-z]' | s rlike 'b$' | s rlike '(ab)?c' | datediff(ts, dt) | datediff(dt, ts)
+round(x, 1) | round(x * 7, 2) | round(x) | concat(s, i, d, b) | s || n || e || t
 dt + interval 2 weeks | ts - interval 3 weeks | greatest(i, j) | least(s, u) | greatest(dt, du) | round(d, 1) | round(e, 2) | round(e) | round(f, 3)
 """  # fmt: skip
 ARRAYS = """
@@ -325,6 +327,72 @@ def test_casts_of_texts(spark: SparkSession, duck: duckdb.DuckDBPyConnection) ->
             answered += 1
             assert [_plain_value(rows[0][0])] == [_plain_value(theirs[key][number])], (text, item)
     assert answered > len(texts) * 2
+
+
+OF_DOUBLES = (
+    "cast(x as string)", "concat(x, '-', f, i)", "x || s", "cast(f as string)", "cast(f as double)", "cast(x as decimal(12,2))",
+    "cast(x as decimal(18,2))", "cast(x as decimal(38,18))", "cast(x as decimal(20,0))", "cast(f as decimal(18,4))",
+    "cast(x * 3 as decimal(24,6))", "round(x, 2)", "round(x)", "round(x / 3, 12)",
+)  # fmt: skip
+
+
+def test_texts_decimals_and_roundings_of_doubles(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:
+    dice = random.Random(11)
+    short = [
+        dice.randrange(10 ** dice.randrange(1, 17)) / 10 ** dice.randrange(0, 16) for _ in range(count(60, 60, 5000))
+    ]
+    ties = [(dice.randrange(10**8) * 10 + 5) / 10 ** dice.randrange(1, 9) for _ in range(count(30, 30, 5000))]
+    around = [
+        math.nextafter(value, value + direction)
+        for value in (*ties, 1e-3, 1e7, 1.0, 2.0**52)
+        for direction in (-1, 0, 1)
+    ]
+    odd = [
+        2.0**-9,
+        2.0**-24,
+        2.0**-44,
+        2.0**52,
+        1e16,
+        1e23,
+        2e23,
+        5e-324,
+        1.7e308,
+        math.inf,
+        -math.inf,
+        math.nan,
+        0.0,
+        1e-5,
+        2e-3,
+    ]
+    doubles = [sign * value for value in (*short, *around, *odd) for sign in (1, -1) if sign * value or sign == 1]
+    frame = spark.createDataFrame([(k, x, "s", 7) for k, x in enumerate(doubles)], "k int, x double, s string, i int")
+    frame.selectExpr("*", "cast(x as float) as f").createOrReplaceTempView("doubles")
+    theirs = {row[0]: row[1:] for row in spark.sql(f"select k, f, {', '.join(OF_DOUBLES)} from doubles").collect()}
+    schema = tuple(
+        Column(name, type_) for name, type_ in (("x", "double"), ("s", "string"), ("i", "int"), ("f", "float"))
+    )
+    answered = dict.fromkeys(OF_DOUBLES, 0)
+    for number, item in enumerate(OF_DOUBLES, 1):
+        try:
+            made = exact(sqlglot.parse_one(f"select {item} as x from doubles", dialect="spark"), lambda _: schema)
+        except Unproven:
+            assert "f" in item
+            continue
+        given = "SELECT CAST(? AS DOUBLE) AS x, 's' AS s, 7 AS i, CAST(? AS FLOAT) AS f"
+        for k, x in enumerate(doubles):
+            try:
+                rows = duck.execute(f"WITH doubles AS ({given}) {made.sql}", [x, theirs[k][0]]).fetchall()
+            except duckdb.Error:
+                continue
+            answered[item] += 1
+            assert [_plain_value(rows[0][0])] == [_plain_value(theirs[k][number])], (x, item)
+    texts = {item for item in OF_DOUBLES if "decimal" not in item and "x" in item}
+    assert answered["cast(f as string)"] == 0 and answered["round(x, 2)"] == answered["cast(f as double)"] == len(
+        doubles
+    )
+    assert all(
+        answered[item] > len(doubles) / (3 if item in texts else 1.3) for item in OF_DOUBLES[:1] + OF_DOUBLES[5:]
+    )
 
 
 def test_members_of_json(spark: SparkSession, duck: duckdb.DuckDBPyConnection) -> None:

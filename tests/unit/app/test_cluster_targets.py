@@ -13,7 +13,7 @@ from sqlmesh_like.cli.app import main
 from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
 from sqlmesh_like.hudi.writer.arrow_schema import UnsupportedRowsError
 from sqlmesh_like.hudi.writer.upsert import Upsert
-from sqlmesh_like.plan import model_plan, router
+from sqlmesh_like.plan import frontier_advance, model_plan, router
 from sqlmesh_like.plan.cluster import expected_jobs
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
 from tests.faults.shop import CUSTOMER, DETAIL, FILES, MODELS, ORDERS, PROFILE, Shop
@@ -52,7 +52,7 @@ def test_changes_are_followed_on_the_driver(shop: Shop, capsys: pytest.CaptureFi
 @pytest.fixture
 def large_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table of orders has as many bytes as the driver may read, beside all else."""
-    for module in (model_plan, local_models, local_steps, router):
+    for module in (model_plan, frontier_advance, local_steps, router):
         monkeypatch.setattr(module, "SMALL_INPUT", 0)
     size = read_limit._bytes_of
     bound = DEFAULT_DRIVER_MAX_BYTES
@@ -81,7 +81,7 @@ def test_a_table_is_recomputed_on_the_driver_where_a_change_would_start_jobs(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The input and the table are within the bound, the input beside its change is not. No JVM can start here."""
-    for module in (model_plan, local_models, local_steps, router, expected_jobs):
+    for module in (model_plan, frontier_advance, local_steps, router, expected_jobs):
         monkeypatch.setattr(module, "SMALL_INPUT", 0)
     set_cluster(shop.root)
     (shop.root / "models/days.sql").write_text(

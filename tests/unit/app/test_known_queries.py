@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import get_type_hints
@@ -15,10 +16,14 @@ import pytest
 
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake import clock, open_lake
+from sqlmesh_like.app.lakes.lake_lock import HeldLocks
 from sqlmesh_like.app.loading import query_record
 from sqlmesh_like.app.loading.loaded import Loaded, load
+from sqlmesh_like.app.log_listener import LogListener
+from sqlmesh_like.app.operations.watch_loop import WatchLoop
+from sqlmesh_like.cdc.report import IngestReport, TableReport
 from sqlmesh_like.cli.app import main
-from sqlmesh_like.names import Column, NodeId
+from sqlmesh_like.names import Column, NodeId, TableName
 from sqlmesh_like.plan.history import TableState
 from sqlmesh_like.plan.model_plan import PlannedModel
 from sqlmesh_like.plan.queries.known_queries import KnownQueries
@@ -162,6 +167,23 @@ def test_a_run_with_nothing_to_do_imports_nothing_that_reads_sql(project: Path) 
     )
     done = subprocess.run([sys.executable, "-c", code, *call], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_rounds_of_a_watch_add_to_the_record_what_is_true_of_their_queries(project: Path) -> None:
+    record_of(project).unlink()
+    opened = loaded(project)
+    lake = open_lake(opened, [MODEL])
+    watched = WatchLoop(lake, HeldLocks(opened.target.warehouse), [MODEL], LogListener(), ExitStack)
+    watched()
+    own = record_of(project).read_text()
+    assert not plan(loaded(project))[1]
+    put(project, {"models/m.sql": FILES["models/m.sql"].replace("as a", "as a0")})
+    assert plan(loaded(project))[1], "the files were edited: the record is of another query"
+    assert main(["parse", "-q", "--project-dir", str(project)]) == 0
+    record_of(project).write_text('{"layout":1,"queries":{}}')
+    watched.on_batch(IngestReport("shop", (TableReport(TableName("dws", "orders"), upserts=1),)))
+    watched()
+    assert record_of(project).read_text() != own, "a round that learned nothing stores nothing"
 
 
 def test_a_query_that_reads_the_clock_is_analyzed_by_each_run(project: Path) -> None:

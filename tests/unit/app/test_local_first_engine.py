@@ -193,3 +193,15 @@ def test_history_that_nothing_needs_is_removed_without_spark(tmp_path: Path) -> 
         assert strategies[DETAIL] == "row_based", "what was kept is enough to follow changes"
     for name in (DETAIL, REGION, CUSTOMER, DAILY):
         assert shop.stored(name) == shop.expected(name), name
+
+
+def test_a_change_without_effect_is_read_once(tmp_path: Path) -> None:
+    shop, statuses = Shop.made(tmp_path), []
+    (tmp_path / "models" / "huge.sql").write_text("select id from {{ ref('orders') }} where amount > 1000000")
+    for is_changed in (False, True, False):
+        if is_changed:
+            shop.change(random.Random(7))
+        with Project.load(tmp_path) as project:
+            (result,) = project.run(select=["huge"]).results
+        statuses.append(result.status)
+    assert statuses == ["success", "success", "no-op"] and shop.stored("model.shop.huge") == []

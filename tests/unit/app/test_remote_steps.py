@@ -12,10 +12,10 @@ from sqlglot import exp
 from sqlmesh_like import Project
 from sqlmesh_like.duckdb.merge_on_read_files import local_table
 from sqlmesh_like.duckdb.merged_slices import MergedSlices
-from sqlmesh_like.duckdb.programs import local_models, local_steps, read_limit
+from sqlmesh_like.duckdb.programs import local_steps, read_limit
 from sqlmesh_like.hudi.history import table_state
 from sqlmesh_like.hudi.timeline import Timeline
-from sqlmesh_like.plan import model_plan, router
+from sqlmesh_like.plan import frontier_advance, model_plan, router
 from sqlmesh_like.project.nodes import DEFAULT_DRIVER_MAX_BYTES
 from sqlmesh_like.run.remote_reader import KeyedRows, RemoteQuery
 from tests.remote_steps import BY_KEYS, FACTS, MODELS, OTHERS, SHARING, fact
@@ -81,7 +81,7 @@ def executors(monkeypatch: pytest.MonkeyPatch) -> Executors:
 def large(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Folders whose tables are too large for the driver."""
     folders: list[str] = []
-    for module in (model_plan, local_models, local_steps, router):
+    for module in (model_plan, frontier_advance, local_steps, router):
         monkeypatch.setattr(module, "SMALL_INPUT", 0)
     size, bound = read_limit._bytes_of, DEFAULT_DRIVER_MAX_BYTES + 1
     monkeypatch.setattr(

@@ -182,11 +182,7 @@ class Brokers(Consumer):
     def close(self) -> None: ...
 
 
-OF_SPARK = {
-    "structured_timestamp": "a str as timestamp",
-    "structured_zoned_timestamp": "a str as timestamp",
-    **dict.fromkeys(("point", "line", "circle", "double_vector", "float_vector", "sparse_vector"), "with a fraction"),
-}
+OF_SPARK = {"structured_timestamp": "a str as timestamp", "structured_zoned_timestamp": "a str as timestamp"}
 """Columns whose value only Spark knows, and why; also in JSON."""
 
 

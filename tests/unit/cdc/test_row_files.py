@@ -65,6 +65,24 @@ def test_rows_of_parquet_files_keep_their_types(tmp_path: Path) -> None:
     assert lake.reasons == [] and lake.commits() == 2
 
 
+def test_numbers_with_a_fraction_become_the_decimals_and_texts_of_java(tmp_path: Path) -> None:
+    types = {"id": "bigint", "half": "decimal(6,2)", "share": "decimal(20,18)", "single": "string", "double": "string"}
+    lake = Lake(tmp_path, (declared(types=types),), "dms", {"files": "landing/*/*/*.parquet"})
+    numbers = [0.1, -2.5, 1e-7, 16777216.0]
+    floats, doubles = pa.array(numbers, pa.float32()), pa.array(numbers, pa.float64())
+    land_rows(lake, {"id": [1, 2, 3, 4], "half": [0.01, 1.1, -0.0, 99.95], "share": pa.array([0.1] * 4, pa.float32()),
+                     "single": floats, "double": doubles})  # fmt: skip
+    lake.ingest()
+    tenth = Decimal("0.100000000000000000")
+    assert {row["id"]: tuple(row.values())[1:] for row in lake.rows()} == {
+        1: (Decimal("0.01"), tenth, "0.1", "0.1"),
+        2: (Decimal("1.10"), tenth, "-2.5", "-2.5"),
+        3: (Decimal("0.00"), tenth, "1.0E-7", "1.0E-7"),
+        4: (Decimal("99.95"), tenth, "1.6777216E7", "1.6777216E7"),
+    }
+    assert lake.reasons == []
+
+
 def test_a_row_that_cannot_be_ingested_becomes_a_dead_letter_with_its_text(tmp_path: Path) -> None:
     lake = Lake(tmp_path, (declared(types={"id": "int", "cents": "decimal(6,2)"}),), "dms")
     lake.settings = {"files": "landing/*/*/*.parquet"}

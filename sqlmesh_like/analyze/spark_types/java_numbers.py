@@ -2,7 +2,8 @@
 
 Up to version 18 `Double.toString` does not always write the shortest text that means the number (JDK-4511638): it takes
 a number for equally far from both of its neighbours, which powers of two are not, and no text that lies right between
-two numbers. Below 2^52 (2^21 of 32 bits) what lies there has more digits than any text that is tried.
+two numbers. Below 2^52 (2^21 of 32 bits) what lies there has more digits than any text that is tried. Powers of two
+from `PLAIN` on have so few digits that all of them are written.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import math
 import struct
 from decimal import Decimal
 
-from sqlmesh_like.cdc.in_process.values import NotProvenError
-
 _PLAIN = (1e-3, 1e7)
 """From the first to below the second, Java writes no exponent."""
-_OF_64_BITS, _OF_32_BITS = (2.0**-1021, 2.0**52, 2.0**54), (2.0**-125, 2.0**21, 2.0**25)
+PLAIN_TEXT = r"(0\.0{0,2}[1-9][0-9]*|[1-9][0-9]{0,6}\.[0-9]+)"
+"""The shortest texts of positive doubles in this range (RE2): all of them are Java's."""
+DOUBLE_BOUND = 2.0**52
+"""Of smaller doubles, Java's digits are the shortest, but for powers of two: of those below 2^-24 the 17th digit may be
+another one, which is the 24th place after the point or a later one."""
+_OF_64_BITS, _OF_32_BITS = (2.0**-1021, DOUBLE_BOUND, 2.0**54), (2.0**-125, 2.0**21, 2.0**25)
 """The smallest number, the bound of all, and that of those whose text means them exactly: Java writes all digits."""
 _MOST_DIGITS_OF_32_BITS = 9
 
 
-def double_text(value: float) -> str:
-    """What `Double.toString` gives. Raises NotProvenError where that is not certain.
+def double_text(value: float) -> str | None:
+    """What `Double.toString` gives; None where that is not certain.
 
-    >>> double_text(0.1), double_text(12345678.9), double_text(-2e-05), double_text(3.0)
-    ('0.1', '1.23456789E7', '-2.0E-5', '3.0')
+    >>> double_text(0.1), double_text(12345678.9), double_text(-2e-05), double_text(3.0), double_text(2.0**-44)
+    ('0.1', '1.23456789E7', '-2.0E-5', '3.0', None)
     """
     return _text(value, repr(value), _OF_64_BITS)
 
@@ -43,8 +47,8 @@ def shortest_float_text(value: float) -> str:
     return _json(value, _shortest_of_32_bits(value))
 
 
-def float_text(value: float) -> str:
-    """What `Float.toString` gives for a number of 32 bits. Raises NotProvenError where that is not certain.
+def float_text(value: float) -> str | None:
+    """What `Float.toString` gives for a number of 32 bits; None where that is not certain.
 
     >>> float_text(0.10000000149011612)
     '0.1'
@@ -65,14 +69,14 @@ def _of_32_bits(value: float) -> float:
         return math.inf
 
 
-def _text(value: float, shortest: str, bounds: tuple[float, float, float]) -> str:
+def _text(value: float, shortest: str, bounds: tuple[float, float, float]) -> str | None:
     if value == 0:
-        return str(value)
+        return str(float(value))
     smallest, bound, bound_of_exact = bounds
     is_exact = math.isfinite(value) and Decimal(shortest) == Decimal(value)
     is_known = abs(value) < (bound_of_exact if is_exact else bound)
     if not (smallest <= abs(value) and is_known) or (abs(math.frexp(value)[0]) == 0.5 and not is_exact):
-        raise NotProvenError(f"the text of the double {value!r}")
+        return None
     return _written(value, shortest)
 
 
