@@ -89,6 +89,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private Map reached;
     private boolean isInTransaction;
     private volatile long acknowledged = -1;
+    private boolean hasWrittenEnds;
     /** When the database must have said something; 0: it may take its time. */
     private volatile long deadline;
     private volatile boolean isStopping;
@@ -145,11 +146,12 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         stageTruncates();
     }
 
-    /** A repeated snapshot begins with truncates of its tables: both are published together. */
+    /** A repeated snapshot begins with truncates of its tables, and ends with such: all are published together. */
     private void stageTruncates() throws IOException {
         Path truncates = new File(folder, "truncates.gz").toPath();
         if (path("offsets", segment).toFile().exists()) {
             Files.deleteIfExists(truncates);
+            Files.deleteIfExists(ends());
         } else if (truncates.toFile().exists()) {
             Path part = new File(folder, "staging/part").toPath();
             Files.copy(truncates, part);
@@ -254,6 +256,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
                 isInSnapshot = last.sourceOffset() != null && last.sourceOffset().containsKey("snapshot");
                 if (isChange(last)) write((ChangeEvent) records.get(i), last.valueSchema());
                 if (isChange(last)) reach(last.sourceOffset(), true);
+                if (!isInSnapshot && !hasWrittenEnds) writeEnds();
                 hasEnded = !isInSnapshot && isEnd(last);
                 boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
                 if (isFull) closeSegment(last, records.get(i));
@@ -332,12 +335,28 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         return "COMPLETED".equals(said.get("type"));
     }
 
+    private Path ends() {
+        return new File(folder, "ends").toPath();
+    }
+
+    /** Say that all rows of the snapshot have come, in the segment that its last row is in. */
+    private void writeEnds() throws IOException {
+        hasWrittenEnds = true;
+        if (ends().toFile().length() == 0) return;
+        openSegment();
+        lines.write(Files.readAllBytes(ends()));
+        events++;
+    }
+
+    private void openSegment() throws IOException {
+        if (lines != null) return;
+        file = new FileOutputStream(new File(folder, "staging/part"));
+        lines = new FastGzip(file);
+        began = System.currentTimeMillis();
+    }
+
     private void write(ChangeEvent event, Schema schema) throws IOException {
-        if (lines == null) {
-            file = new FileOutputStream(new File(folder, "staging/part"));
-            lines = new FastGzip(file);
-            began = System.currentTimeMillis();
-        }
+        openSegment();
         byte[] payload = ((String) event.value()).getBytes(StandardCharsets.UTF_8);
         lines.write(beginning(schema));
         lines.write(payload);

@@ -34,7 +34,7 @@ from sqlmesh_like.cdc.sources.database.server import (
     connect,
     log_end,
 )
-from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.database.spool import ends, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
@@ -276,6 +276,8 @@ class DatabaseCapture:
             mariadb=asked.is_mariadb,
             follows=follows,
         )
+        if self.spool.begins_anew:
+            self.spool.end_snapshot_with(ends(asked.followed, self._settings.database))
         if not asked.followed:
             settings["snapshot.mode"] = "no_data"
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
