@@ -36,9 +36,9 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
     `places`: where in the log that was read tables were made anew.
 
     Of a table that the spool has had before, rows of the lake that are not read again go: changes since are missing. A
-    large table is read in ranges of its key, and where the record has some of them, without missing a change since, from there on;
-    none of its rows is in the spool before all have been read. After a kill other tables are read once more. Raises
-    SmlError where they cannot be read.
+    large table is read in ranges of its key, and where the record has some of them, without missing a change since,
+    from there on; none of its rows is in the spool before all have been read. After a kill other tables are read once
+    more. Raises SmlError where they cannot be read.
     """
     spool, settings = spool_of(place), database_of(place.source)
     outdated = [table for table in tables if str(table) in record.outdated]
