@@ -52,7 +52,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         item = "create table item (id int primary key, twice int generated always as (id * 2) stored)"
         run_there("create role keeper", item, "create table keyless (n int)")
         run_there("alter table item owner to keeper", "alter table keyless owner to keeper")
-        hba = folder / "postgres" / "pg_hba.conf"
+        hba = Path(service.run("show hba_file").strip())
         hba.write_text("host all reader 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
         service.run("select pg_reload_conf()")
         yield Database(f"postgresql://reader@127.0.0.1:{service.port}/shop", run_there)

@@ -558,9 +558,13 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
      * The log, in which Debezium says that it ignores a statement that its grammar does not know. It may where no table
      * that is read can be meant; else it would take later rows for those of other columns, and this process ends. The
      * log is written by the thread that reads the database's log, so nothing later has been spooled then.
+     *
+     * It also says that it leaves out a statement that stands for rows: such are added to the file `row_statements`, one a line.
      */
     static final class StatementLog extends PrintStream {
         private static final String IGNORING = "Ignoring unparseable ";
+        private static final String LEFT_OUT = "Received DML '";
+        private static final int LONGEST = 4000;
         private static final String NAME = "(`[^`]+`|\"[^\"]+\"|[\\w$\\u0080-\\uffff]+)";
         private static final Pattern OF_NO_TABLE = Pattern.compile(
             "(?is)(create|alter|drop)\\s+(or\\s+replace\\s+)?(definer\\s*=\\s*\\S+\\s+)?(aggregate\\s+)?"
@@ -571,16 +575,33 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         private static final Pattern OF_MORE_TABLES = Pattern.compile("(?is).*\\b(rename|exchange)\\b.*");
         private final String[] patterns;
         private final String database;
+        private final File leftOut;
         private String statement;
 
         StatementLog(OutputStream out, Properties settings) {
             super(out, true);
             patterns = settings.getProperty("table.include.list", "").split("(?<!\\\\),");
             database = settings.getProperty("sml.database", "");
+            leftOut = new File(settings.getProperty("sml.folder", "."), "row_statements");
+        }
+
+        private void noteRows(String text) {
+            String one = text.replaceAll("\\s+", " ");
+            if (one.length() > LONGEST) one = one.substring(0, LONGEST) + " \u2026";
+            try {
+                FileOutputStream out = new FileOutputStream(leftOut, true);
+                out.write((one + "\n").getBytes(StandardCharsets.UTF_8));
+                out.getChannel().force(true);
+                out.close();
+            } catch (IOException error) {
+                fail(error.getClass().getSimpleName(), String.valueOf(error.getMessage()));
+            }
         }
 
         public void println(String line) {
             super.println(line);
+            int rows = line.indexOf(LEFT_OUT);
+            if (rows >= 0) noteRows(line.substring(rows + LEFT_OUT.length(), Math.max(rows + LEFT_OUT.length(), line.lastIndexOf("' for processing"))));
             int begin = line.indexOf(IGNORING);
             int quote = line.indexOf('\'', begin < 0 ? 0 : begin);
             if (begin >= 0 && quote >= 0) {

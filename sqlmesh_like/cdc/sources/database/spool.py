@@ -67,6 +67,25 @@ class Spool:
         """The number of the newest segment that may be read; 0: none."""
         return max(map(number_of, (self.folder / "log").glob("*.gz")), default=0)
 
+    def row_statements(self, begin: int = 0) -> tuple[tuple[str, ...], int]:
+        """Statements that the log has instead of rows, as far as it has been read, and the size of their file.
+
+        `begin`: those after this size.
+        """
+        file = self.folder / "row_statements"
+        if not file.exists() or file.stat().st_size <= begin:
+            return (), begin
+        with file.open("rb") as lines:
+            lines.seek(begin)
+            # Without a line that a killed process did not end: the engine reads its statement again.
+            content = lines.read().rpartition(b"\n")[0]
+        statements = tuple(content.decode(errors="replace").split("\n")) if content else ()
+        return statements, begin + len(content) + bool(content)
+
+    def forget_row_statements(self) -> None:
+        """Drop them: their tables are read again."""
+        (self.folder / "row_statements").unlink(missing_ok=True)
+
     @property
     def _first(self) -> int:
         """The last number that was used before the spool began anew."""
