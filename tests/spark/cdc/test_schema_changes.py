@@ -567,9 +567,69 @@ def test_tables_whose_changes_a_session_of_mariadb_logs_as_statements_are_read_a
     check(lake, caplog, {"item", "child"})  # its foreign key has acted, too
     run(server, "use stated", "update other set v = 4", own, "/* app */ update other set v = 5 where id = 1")
     check(lake, caplog, {"other"})
+    run(server, "use stated", own, "replace into other values (2, 8)")
+    check(lake, caplog, {"other"})
+    loaded = tmp_path / "loaded.csv"
+    loaded.write_text("7\t2\n")
+    tmp_path.chmod(0o755)
+    run(server, "use stated", own, f"load data infile '{loaded}' into table other")
+    check(lake, caplog, {"item", "child", "other"})
     run(server, "use stated", "create view seen as select * from item", own, "update seen set v = 9")
     check(lake, caplog, {"item", "child", "other"})
     for name in ("item", "child", "other"):
+        require_same_rows(lake, name)
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_rows_that_transactions_of_mariadb_take_back_go(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its log has them where a temporary table was made, one without transactions was written, and before XA COMMIT."""
+    run(
+        server,
+        "create database undone",
+        *(f"create table undone.{name} (id int primary key, v int)" for name in ("item", "other")),
+        "create table undone.plain (id int primary key) engine = MyISAM",
+        "insert into undone.item values (1, 1), (2, 2), (3, 3)",
+        "use undone",
+        "xa start 'before'",
+        "update other set v = 0",
+        "insert into item values (4, 4)",
+        "xa end 'before'",
+        "xa prepare 'before'",
+    )
+    lake = lake_of(server, tmp_path, spark, "undone", "item", "other")
+    assert not lake.run().failed
+    assert lake.rows("item") == [(1, 1), (2, 2), (3, 3)]
+    run(server, "xa commit 'before'")  # its rows are in the log from before the first load
+    check(lake, caplog, {"item", "other"})
+    require_same_rows(lake, "item")
+    start = "start transaction"
+    run(server, "use undone", start, "create temporary table t (n int)", "insert into item select 5, 5", "rollback")
+    check(lake, caplog, {"item"})
+    run(
+        server,
+        *("use undone", start, "insert into other values (1, 1)", "savepoint s", "update item set v = 0"),
+        *("insert into plain select id from item", "rollback to savepoint s", "commit"),
+    )
+    check(lake, caplog, {"item", "other"})
+    run(
+        server,
+        "use undone",
+        "xa start 'kept'",
+        "update item set v = 6 where id = 1",
+        "xa end 'kept'",
+        "xa prepare 'kept'",
+    )
+    assert lake.run().events == 1
+    run(server, "xa commit 'kept'")
+    check(lake, caplog, set())
+    run(server, "use undone", "xa start 'gone'", "delete from item where id = 1", "xa end 'gone'", "xa prepare 'gone'")
+    assert lake.run().events == 1
+    run(server, "xa rollback 'gone'")
+    check(lake, caplog, {"item"})
+    for name in ("item", "other"):
         require_same_rows(lake, name)
 
 

@@ -35,7 +35,7 @@ from sqlmesh_like.cdc.sources.database.server import (
     connect,
     log_end,
 )
-from sqlmesh_like.cdc.sources.database.spool import ends, spool_of
+from sqlmesh_like.cdc.sources.database.spool import RowStatement, ends, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
@@ -248,7 +248,7 @@ class DatabaseCapture:
             self._statements_looked_at > _MOST_STATEMENTS or bool(self._changed_by(statements))
         )
 
-    def _changed_by(self, statements: Sequence[str]) -> dict[str, str]:
+    def _changed_by(self, statements: Sequence[RowStatement]) -> dict[str, str]:
         with connect(self._settings) as db:
             acting = acting_names(db, self._settings.database)
         changed = changed_tables(statements, self._asked.tables, acting)

@@ -21,7 +21,6 @@ from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import (
     has_lost_clause,
 )
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, definitions
-from sqlmesh_like.cdc.sources.database.schema_changes.row_statements import changes_rows
 from sqlmesh_like.cdc.sources.database.spool import Spool
 
 _NAME = r"(?:`(?:[^`]|``)+`|\w+)"
@@ -96,10 +95,6 @@ def made_tables(
             continue
         if statement.place is not None:
             _note_rows(made, gone, statement.place, statement)
-            if changes_rows(statement.text):  # Debezium knows it only without a comment before it
-                names = dict.fromkeys(map(_bare_name, re.findall(_NAME, statement.text)))
-                made.rewritten.update(dict.fromkeys(names, statement.place))
-                made.clauses.update(dict.fromkeys(names, statement.text))
         for change in statement.changes:
             known = columns.setdefault(change.name, TableColumns())
             if statement.place is not None and change.kind == "ALTER" and made.anew.get(change.name) != statement.place:

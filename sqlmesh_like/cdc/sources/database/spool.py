@@ -29,6 +29,14 @@ _REFERENCE = re.compile(r"spool:([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
+class RowStatement:
+    """A statement that a binary log has instead of rows, or that takes rows back, with the database it is meant for."""
+
+    database: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Spool:
     """The spool of one source in one warehouse. `of_rows`: of rows that are read apart from its log, in it."""
 
@@ -67,8 +75,8 @@ class Spool:
         """The number of the newest segment that may be read; 0: none."""
         return max(map(number_of, (self.folder / "log").glob("*.gz")), default=0)
 
-    def row_statements(self, begin: int = 0) -> tuple[tuple[str, ...], int]:
-        """Statements that the log has instead of rows, as far as it has been read, and the size of their file.
+    def row_statements(self, begin: int = 0) -> tuple[tuple[RowStatement, ...], int]:
+        """Statements that a binary log has instead of rows, as far as it has been read, and the size of their file.
 
         `begin`: those after this size.
         """
@@ -79,7 +87,8 @@ class Spool:
             lines.seek(begin)
             # Without a line that a killed process did not end: the engine reads its statement again.
             content = lines.read().rpartition(b"\n")[0]
-        statements = tuple(content.decode(errors="replace").split("\n")) if content else ()
+        lines_of = content.decode(errors="replace").split("\n") if content else []
+        statements = tuple(RowStatement(*line.partition("\t")[::2]) for line in lines_of)
         return statements, begin + len(content) + bool(content)
 
     def forget_row_statements(self) -> None:
@@ -160,6 +169,8 @@ class Spool:
 
     def append_file(self, segment: Path) -> None:
         """Add a complete segment by moving it, as `append` does."""
+        # What is prepared is not in rows that were read apart from the log.
+        shutil.rmtree(self.folder / "prepared", ignore_errors=True)
         numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
         number = max(self.newest, self._first, *numbers) + 1
         newest = self.folder / "log" / f"{self.newest:012d}.gz"
