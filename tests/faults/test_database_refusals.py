@@ -160,6 +160,27 @@ def test_a_declared_table_that_the_user_does_not_see_is_refused_before_the_snaps
     assert not (project.root / "w" / "_sml" / "database").exists()
 
 
+def test_a_table_that_is_system_versioned_is_refused(database: Database, project: Project) -> None:
+    """Its log has a delete as an update of a column that Debezium may not know."""
+    if "mysql" not in database.url:
+        return
+    database.run("create table shop.kept (id int primary key, v int)")
+    project.declare()
+    grant_all(database, project, "")
+    with (project.root / "models" / "shop.yml").open("a") as file:
+        file.write("      - {name: kept, ingest: {primary_key: [id]}}\n")
+    assert project.call("debug")[0] == 0
+    database.run("alter table shop.kept add system versioning")
+    try:
+        code, shown = project.call("ingest")
+        assert code == 2 and "kept is system-versioned" in shown and "take it out of the source" in shown
+        assert project.call("init", "other", "--from", database.url)[0] == 0
+        declared = (project.root / "other" / "models" / "ods" / "shop.yml").read_text()
+        assert "# kept is not read: it is system-versioned." in declared and "name: kept" not in declared
+    finally:
+        database.run("drop table shop.kept")
+
+
 @pytest.mark.release
 def test_a_database_that_is_away_or_silent(database: Database, project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
