@@ -592,6 +592,7 @@ def test_rows_that_transactions_of_mariadb_take_back_go(
         *(f"create table undone.{name} (id int primary key, v int)" for name in ("item", "other")),
         "create table undone.plain (id int primary key) engine = MyISAM",
         "insert into undone.item values (1, 1), (2, 2), (3, 3)",
+        "insert into undone.other values (9, 9)",
         "use undone",
         "xa start 'before'",
         "update other set v = 0",
