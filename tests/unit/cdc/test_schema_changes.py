@@ -301,6 +301,7 @@ def test_the_record_of_statements_names_the_tables_that_were_rewritten(tmp_path:
         ("ROLLBACK `item`", {"Item"}),
         ("XA ROLLBACK `seen`", set()),  # rows that its triggers have changed are named, too
         ("XA COMMIT X'61',X'',1 …", {"Item", "other"}),
+        ("XA COMMIT `other`", {"other"}),
         ("LOAD DATA …", {"Item", "other"}),
     ],
 )

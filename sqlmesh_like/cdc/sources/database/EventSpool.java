@@ -669,7 +669,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
      * What a binary log says of rows by statements, which Debezium leaves out. The file `row_statements` gets a line for
      * each: a database, a tab, and a statement that stands for rows, or that takes rows back which the log has (of a
      * transaction with a temporary table, or a table without transactions), with the names of their tables. Rows of
-     * `XA PREPARE` count as committed: `prepared` has their tables until they are. A statement that ends with … is not known
+     * `XA PREPARE` count as committed: `prepared` has their tables until they are (`.unread`: rows of the spool that were
+     * read apart from the log since do not have them). A statement that ends with … is not known
      * whole. All is written before the connector gets the event, so before anything later is spooled.
      */
     static final class RowStatements implements BinaryLogClient.EventListener {
@@ -730,7 +731,9 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         }
 
         private void hearXa(String verb, String id) throws IOException {
-            Path prepared = new File(folder, "prepared/" + hash(id.getBytes(StandardCharsets.UTF_8))).toPath();
+            String name = "prepared/" + hash(id.getBytes(StandardCharsets.UTF_8));
+            Path prepared = new File(folder, name + ".prepared").toPath();
+            Path unread = new File(folder, name + ".unread").toPath();
             if (verb.equals("END")) {
                 Files.createDirectories(prepared.getParent());
                 StringBuilder names = new StringBuilder();
@@ -741,15 +744,16 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             }
             tables.clear();
             if (verb.equals("START") || verb.equals("BEGIN")) return;
-            boolean isKnown = prepared.toFile().exists();
-            if (!isKnown) {
+            boolean isSpooled = prepared.toFile().exists();
+            if (!isSpooled && !unread.toFile().exists()) {
                 note("", "XA " + verb + " " + id, true);
-            } else if (verb.equals("ROLLBACK")) {
-                tables.addAll(Files.readAllLines(prepared));
-                noteTables("XA ROLLBACK");
+            } else if (!isSpooled || verb.equals("ROLLBACK")) {
+                tables.addAll(Files.readAllLines(isSpooled ? prepared : unread));
+                noteTables("XA " + verb);
                 tables.clear();
             }
             Files.deleteIfExists(prepared);
+            Files.deleteIfExists(unread);
         }
 
         /** Note that rows of these tables have been taken back. */

@@ -89,6 +89,7 @@ class DatabaseCapture:
         self._next_listing = self._next_start + _LISTING_SECONDS
         self._statements = 0
         self._statements_looked_at = 0
+        self._statement_rounds = 0
         self._cascades = CascadedRows(place)
         self._noted = frozenset[str]()
 
@@ -231,6 +232,9 @@ class DatabaseCapture:
         statements, _ = self.spool.row_statements()
         if not statements or stop_signals.is_wished():
             return False
+        if self._statement_rounds == MOST_ROUNDS and not self._follows:
+            return False  # those that come again and again are left to the next ingestion
+        self._statement_rounds += 1
         changed = self._changed_by(statements)
         for name, why in sorted(changed.items()):
             warn_of_changed_values(name, why)

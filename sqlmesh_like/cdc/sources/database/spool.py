@@ -169,8 +169,8 @@ class Spool:
 
     def append_file(self, segment: Path) -> None:
         """Add a complete segment by moving it, as `append` does."""
-        # What is prepared is not in rows that were read apart from the log.
-        shutil.rmtree(self.folder / "prepared", ignore_errors=True)
+        for prepared in (self.folder / "prepared").glob("*.prepared"):  # not in rows that were read apart from the log
+            prepared.rename(prepared.with_suffix(".unread"))
         numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
         number = max(self.newest, self._first, *numbers) + 1
         newest = self.folder / "log" / f"{self.newest:012d}.gz"

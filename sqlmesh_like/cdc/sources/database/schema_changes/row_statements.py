@@ -28,7 +28,8 @@ _INSERTS = re.compile(
     rf"(?:({NAME})\s*\.\s*)?({NAME})(?=[\s(])",
     re.I | re.S,
 )
-_ROLLS_BACK = ("ROLLBACK ", "XA ROLLBACK ")
+_OF_ROWS = ("ROLLBACK `", "XA ROLLBACK `", "XA COMMIT `")
+"""How statements begin with which the tables of their rows were noted."""
 _NAMES = re.compile(NAME)
 _ACTING = """
 select lower(event_object_table) from information_schema.triggers
@@ -72,7 +73,7 @@ def _changed_names(statement: RowStatement, acting: Acting) -> set[str] | None:
     """Names, in lower case, of which some are of tables that a statement changes; None where they may not be all."""
     text, own = statement.text, acting.database.lower()
     words, is_own = {_bare(each) for each in _NAMES.findall(text)}, statement.database.lower() == own
-    if text.startswith(_ROLLS_BACK):
+    if text.startswith(_OF_ROWS):
         return words if is_own else set()
     insert = _INSERTS.match(text)
     if not acting.names.isdisjoint(words) or (text.endswith(CUT) and (insert is None or acting.names)):
