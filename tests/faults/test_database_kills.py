@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from sqlmesh_like.cdc.formats.message import ENDS, READS_AGAIN
 from sqlmesh_like.cdc.sources.database import later_tables
 from sqlmesh_like.cdc.sources.database.capture import DatabaseCapture
 from sqlmesh_like.cdc.sources.database.engine import engine_jars
@@ -103,6 +104,8 @@ def spooled(root: Path) -> tuple[Counter[str], dict[int, int]]:
                 read = json.loads(line.split("\t")[0])
                 event = read.get("payload", read)
                 at = event["source"]
+                if event.get(READS_AGAIN) == ENDS:
+                    continue
                 if event["op"] == "t":
                     rows = {key: n for key, n in rows.items() if key < 100}  # of the one table that is emptied
                     continue
@@ -187,6 +190,8 @@ def rows_and_reads(root: Path) -> tuple[dict[tuple[str, int], int], Counter[tupl
                 event = json.loads(line.split("\t")[0])
                 event = event.get("payload", event)
                 image, name = event["after"] or event["before"], event["source"]["table"]
+                if event.get(READS_AGAIN) == ENDS:
+                    continue
                 if event["op"] == "t":
                     rows = {known: n for known, n in rows.items() if known[0] != name}
                     continue
@@ -330,6 +335,43 @@ def test_rows_that_foreign_keys_change_while_a_database_is_followed_are_read(
             "delete from k where id = 3",
         )
         follow(capture, tmp_path, {4: 4, 300: None})
+    finally:
+        capture.close()
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("database", ["mysql"], indirect=True)
+def test_rows_that_the_log_has_as_statements_while_a_database_is_followed_are_read(
+    database: tuple[DatabaseSettings, Run], tmp_path: Path
+) -> None:
+    settings, run = database
+    run(
+        "create table k (id int primary key, n int)",
+        "create table beside (id int primary key, n int)",
+        "insert into k values (101, 1), (102, 2)",
+    )
+    capture = capture_of(replace(settings, tables=("k",)), tmp_path)
+    capture.prepare(None)
+    capture.follow()
+    try:
+        follow(capture, tmp_path, {101: 1, 102: 2})
+        run("set session binlog_format = 'STATEMENT'", "insert into beside values (1, 1)", "update beside set n = 2")
+        run("set session binlog_format = 'ROW'", "insert into k values (103, 3)")
+        engine = capture._engine
+        follow(capture, tmp_path, {101: 1, 102: 2, 103: 3})
+        capture.keep_running()
+        assert capture._engine is engine, "statements about other tables do not end it"
+        run(
+            "set session binlog_format = 'STATEMENT'",
+            "update k set n = 7 where id = 101",
+            "delete from k where id = 102",
+        )
+        follow(capture, tmp_path, {101: 7, 103: 3})
+        run("set session binlog_format = 'ROW'", "xa start 'x'", "update k set n = 9 where id = 103", "xa end 'x'")
+        run("xa prepare 'x'")
+        follow(capture, tmp_path, {101: 7, 103: 9})
+        run("xa rollback 'x'")
+        follow(capture, tmp_path, {101: 7, 103: 3})
     finally:
         capture.close()
 

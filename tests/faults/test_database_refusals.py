@@ -52,7 +52,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         item = "create table item (id int primary key, twice int generated always as (id * 2) stored)"
         run_there("create role keeper", item, "create table keyless (n int)")
         run_there("alter table item owner to keeper", "alter table keyless owner to keeper")
-        hba = folder / "postgres" / "pg_hba.conf"
+        hba = Path(service.run("show hba_file").strip())
         hba.write_text("host all reader 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
         service.run("select pg_reload_conf()")
         yield Database(f"postgresql://reader@127.0.0.1:{service.port}/shop", run_there)
@@ -158,6 +158,27 @@ def test_a_declared_table_that_the_user_does_not_see_is_refused_before_the_snaps
         file.write_text(file.read_text().replace("[twice]", "[id]"))
         assert "public.item.twice is generated: PostgreSQL does not log it" in project.call("debug")[1]
     assert not (project.root / "w" / "_sml" / "database").exists()
+
+
+def test_a_table_that_is_system_versioned_is_refused(database: Database, project: Project) -> None:
+    """Its log has a delete as an update of a column that Debezium may not know."""
+    if "mysql" not in database.url:
+        return
+    database.run("create table shop.kept (id int primary key, v int)")
+    project.declare()
+    grant_all(database, project, "")
+    with (project.root / "models" / "shop.yml").open("a") as file:
+        file.write("      - {name: kept, ingest: {primary_key: [id]}}\n")
+    assert project.call("debug")[0] == 0
+    database.run("alter table shop.kept add system versioning")
+    try:
+        code, shown = project.call("ingest")
+        assert code == 2 and "kept is system-versioned" in shown and "take it out of the source" in shown
+        assert project.call("init", "other", "--from", database.url)[0] == 0
+        declared = (project.root / "other" / "models" / "ods" / "shop.yml").read_text()
+        assert "# kept is not read: it is system-versioned." in declared and "name: kept" not in declared
+    finally:
+        database.run("drop table shop.kept")
 
 
 @pytest.mark.release

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like.cdc.formats.message import BEGINS, ENDS, READS_AGAIN
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.kafka_log import KafkaLog
 from sqlmesh_like.cdc.stream.kafka_messages import open_messages
@@ -157,6 +158,40 @@ def _event(table: str, op: str, before: object, after: object) -> str:
 @pytest.mark.parametrize("step", STEPS[:: count(8, 1, 1)])
 def test_a_batch_that_is_killed_counts_once(tmp_path: Path, step: str) -> None:
     _killed_twice(Landed(tmp_path, random.Random(step)), step)
+
+
+_REREAD_STEPS = ("ingest.dead_letters", "ingest.truncates", "ingest.floors", "ingest.table", "ingest.batch")
+
+
+@pytest.mark.parametrize("step", _REREAD_STEPS[:: count(5, 1, 1)])
+def test_a_table_that_is_read_again_over_several_batches_is_killed_in_each(tmp_path: Path, step: str) -> None:
+    lake = Landed(tmp_path, random.Random(step))
+    sources = tmp_path / "models" / "sources.yml"
+    types = "columns: [{name: id, data_type: int}, {name: v, data_type: int}, {name: m, data_type: int}]"
+    sources.write_text(sources.read_text().replace("{name: plain,", f"{{name: plain, {types},"), encoding="utf-8")
+
+    def read(id: int, v: object) -> str:
+        return _event("plain", "r", None, {"id": id, "v": v, "m": 1})
+
+    begins, ends = (
+        json.dumps({**json.loads(_event("plain", "t", None, None)), READS_AGAIN: mark}) + "\n"
+        for mark in (BEGINS, ENDS)
+    )
+    batches = (
+        [_event("plain", "c", None, {"id": id, "v": id, "m": 0}) for id in (1, 2, 3, 4)],
+        [begins, read(1, 10), read(2, "x")],
+        [read(3, "x"), read(5, 50)],
+        [ends, _event("plain", "d", {"id": 5, "v": 50, "m": 1}, None)],
+    )
+    codes = []
+    for lines in batches:
+        lake.write(lines)
+        lake.files += 1
+        codes.append(finished(start(lake.root, "ingest", fault=f"{step}:1"))[0])
+        _ingested(lake)
+    assert KILLED in codes and set(codes) <= {KILLED, 0}
+    read_again = read_table_rows(table_state(Timeline(f"{lake.warehouse}/ods/plain")), -1)
+    assert read_again is not None and sorted(read_again.rows) == [(1, 10, 1), (2, 2, 0), (3, 3, 0)]
 
 
 @pytest.mark.release

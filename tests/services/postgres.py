@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,16 +43,22 @@ def find_server() -> None:
 
 @contextmanager
 def postgres(folder: Path, wal_level: str = "logical") -> Iterator[Server]:
-    """A server with its data in `folder`, while the context is open."""
+    """A server with its log in `folder`, while the context is open.
+
+    Its data is not below the folders of pytest, which each call of it closes to other users.
+    """
     find_server()
-    port, data, log = free_port(), folder / "postgres", folder / "postgres.log"
-    data.mkdir()
+    port, log = free_port(), folder / "postgres.log"
     owner = _OWNER if os.getuid() == 0 else None  # it refuses to be root
-    if owner:
-        shutil.chown(data, owner)
-        for parent in [folder, *folder.parents]:
-            if parent.stat().st_uid == 0 and parent != Path("/"):
-                parent.chmod(parent.stat().st_mode | 0o011)
+    with tempfile.TemporaryDirectory(prefix="sml-postgres-") as data:
+        if owner:
+            shutil.chown(data, owner)
+        with _server(port, Path(data), log, owner, wal_level):
+            yield Server(port)
+
+
+@contextmanager
+def _server(port: int, data: Path, log: Path, owner: str | None, wal_level: str) -> Iterator[None]:
     command = [_program("initdb"), "-D", str(data), "-U", _OWNER, "--auth=trust", "-E", "UTF8", "--no-sync"]
     with log.open("wb") as out:
         subprocess.run(command, check=True, stdout=out, stderr=out, timeout=START_SECONDS, user=owner, cwd="/")
@@ -61,7 +68,7 @@ def postgres(folder: Path, wal_level: str = "logical") -> Iterator[Server]:
     }  # fmt: skip
     server = [_program("postgres"), "-D", str(data), *(f"--{name}={value}" for name, value in settings.items())]
     with running(server, log, lambda: _is_answering(port), user=owner):
-        yield Server(port)
+        yield
 
 
 def _is_answering(port: int) -> bool:

@@ -10,7 +10,14 @@ from dataclasses import replace
 
 from sqlmesh_like.cdc.sources.database.column_types import spark_type
 from sqlmesh_like.cdc.sources.database.connector_settings import whole_tables
-from sqlmesh_like.cdc.sources.database.server import PASSWORD_VARIABLE, Table, connect, tables_of, unreadable_columns
+from sqlmesh_like.cdc.sources.database.server import (
+    PASSWORD_VARIABLE,
+    Table,
+    connect,
+    tables_of,
+    unreadable_columns,
+    versioned_tables,
+)
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.errors import UsageError
 from sqlmesh_like.names import storable_name
@@ -59,8 +66,10 @@ def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]
     """Path and text of each file of a project for a database. Raises SmlError where it does not answer or has none."""
     with connect(settings) as db:
         unreadable = unreadable_columns(db, settings)
+        left_out = {table: f"Debezium does not know the type of {each}" for table, each in unreadable.items()}
+        left_out |= dict.fromkeys(sorted(versioned_tables(db, settings)), "it is system-versioned")
         tables = whole_tables(
-            table for table in tables_of(db, settings, with_columns=True) if table.name not in unreadable
+            table for table in tables_of(db, settings, with_columns=True) if table.name not in left_out
         )
     if not tables:
         raise UsageError(f"{settings.address} has no tables that this user can see")
@@ -70,8 +79,8 @@ def files_of(name: str, settings: DatabaseSettings) -> Iterator[tuple[str, str]]
     yield "profiles.yml", _PROFILE.format(name=name)
     values = {"name": name, "address": settings.address, "variable": PASSWORD_VARIABLE, "source": source}
     yield "README.md", _README.format(**values)
-    left_out = (f"{table} is not read: Debezium does not know the type of {each}" for table, each in unreadable.items())
-    declared = [*_source(source, settings, tables, names), *(f"      # {' '.join(line.split())}." for line in left_out)]
+    notes = (f"{table} is not read: {why}" for table, why in left_out.items())
+    declared = [*_source(source, settings, tables, names), *(f"      # {' '.join(line.split())}." for line in notes)]
     yield f"models/ods/{source}.yml", "\n".join(declared) + "\n"
     for table, own in zip(tables, names, strict=True):
         columns = [storable_name(column.name) for column in table.columns]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from sqlmesh_like.cdc.decode.event_layouts import EventGroup, groups_of, shape_of_group
 from sqlmesh_like.cdc.decode.event_validation import LINE, OF_FILE, validate_events
 from sqlmesh_like.cdc.decode.events import Share
 from sqlmesh_like.cdc.formats import columnar
 from sqlmesh_like.cdc.formats.format_registry import FILE_OPERATIONS
-from sqlmesh_like.cdc.formats.message import READS_AGAIN
+from sqlmesh_like.cdc.formats.message import BEGINS, ENDS, READS_AGAIN
 from sqlmesh_like.cdc.formats.row_images import (
     IMAGES,
     NO_SHAPE,
@@ -30,7 +31,7 @@ from sqlmesh_like.cdc.formats.row_images import (
 )
 from sqlmesh_like.cdc.formats.source_types import quoted_name, sql_literal
 from sqlmesh_like.cdc.formats.zero_dates import with_advice, without_zero_dates
-from sqlmesh_like.cdc.frames import Frame, HeldFrame, frame_query, held, union_frames
+from sqlmesh_like.cdc.frames import Frame, HeldFrame, held, union_frames
 from sqlmesh_like.cdc.in_process.commits import stored_rows
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import EventCounts, count_events
@@ -43,6 +44,7 @@ from sqlmesh_like.cdc.schema.column_record import spellings_of
 from sqlmesh_like.cdc.schema.creation_contract import has_ascii_names, key_spelling_of
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.cdc.schema.schema_evolution import EvolvedSchema, evolve_schema
+from sqlmesh_like.cdc.sources.batch_marker import Reread, open_rereads
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.hudi.avro_schema import schema_of
@@ -57,8 +59,8 @@ _log = logging.getLogger("sqlmesh_like.cdc")
 class Truncate:
     """A truncate of a source table at a position in the log. `origin`: which table, where several are merged.
 
-    `reads_again`: the source still has its rows, and all of them follow. A row that follows and cannot be ingested
-    stays in the table as it is.
+    `reads_again`: the source still has its rows, and has read all of them again since. A row that was read and could
+    not be ingested stays in the table as it is.
     """
 
     position: str
@@ -75,6 +77,8 @@ class Decoded:
     where its row is stored. `defaults`: Spark SQL of the values that stored rows get in new columns. `bytes`: estimated
     size of the rows in a table. `is_of_files`: they are rows of typed files, and have the columns `OF_FILE`.
     `retained`: deletions that the table does not follow (`deletes: retention`), which are not among the events.
+    `letter_rows`: the table's dead letters of earlier batches, None where it has none. `rereads`: what of the table is
+    being read again after the batch, by origin; `has_other_rereads`: something else than before it.
     """
 
     layout: OdsLayout
@@ -86,6 +90,9 @@ class Decoded:
     bytes: int = 0
     is_of_files: bool = False
     retained: int = 0
+    letter_rows: Frame | None = None
+    rereads: Mapping[str, Reread] = field(default_factory=dict)
+    has_other_rereads: bool = False
 
     @property
     def events(self) -> Frame:
@@ -118,7 +125,8 @@ def decode(
     """
     assert share.table.ingest is not None and place.source.ingest is not None
     uri = place.table_uri(share.table)
-    stored = _stored_columns(uri)
+    timeline = Timeline(uri)
+    stored = _stored_columns(timeline)
     is_older = has_ascii_names(uri)
     ascii_names = frozenset(column.name for column in stored) if is_older else frozenset()
     placeholder = place.source.ingest.unavailable_value_placeholder
@@ -142,8 +150,11 @@ def decode(
     ]
     kept = OF_FILE if events is None else ()
     unread = [_without_rows(group.frame, layout, _NO_SCHEMA, kept) for group, shape in groups if shape is None]
-    truncates, refused = _truncates(events, layout, share) if events is not None and share.has_truncates else ((), None)
-    unread += [] if refused is None else [_without_rows(refused, layout, _WHOSE_TRUNCATE)]
+    known = open_rereads(timeline)
+    emptied = (
+        _emptied(events, layout, share, known) if events is not None and share.has_truncates else _Emptied((), known)
+    )
+    unread += [] if emptied.refused is None else [_without_rows(emptied.refused, layout, _WHOSE_TRUNCATE)]
     if events is not None and not judged and not unread:
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
@@ -151,31 +162,38 @@ def decode(
     frame = union_frames(judged)
     # Not cached: typed files that are only counted and written, which are faster to read twice.
     kept_events = held(frame) if is_read_twice else HeldFrame(frame)
+    counts = count_events(kept_events.frame, layout)
     decoded = Decoded(
-        *(layout, kept_events, count_events(kept_events.frame, layout), settled, truncates, defaults if stored else {}),
-        *(share.bytes, events is None),
+        *(layout, kept_events, counts, settled, emptied.truncates, defaults if stored else {}, share.bytes),
+        is_of_files=events is None,
+        letter_rows=letter_rows,
     )
     decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows, again=again)
     if place.source.ingest.database is not None:
-        _require_rows(decoded)
+        _require_rows(decoded, {**known, **emptied.rereads})
+    fits = decoded.counts.good > 0
+    rereads = {origin: replace(each, fits=each.fits or fits) for origin, each in emptied.rereads.items()}
+    decoded = replace(decoded, rereads=rereads, has_other_rereads=emptied.rereads != known)
     return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
 
 
-def _require_rows(decoded: Decoded) -> None:
+def _require_rows(decoded: Decoded, rereads: Mapping[str, Reread]) -> None:
     """Raise IngestError where a table is read again and none of its rows can be, or one has no key that can be read.
 
     A single row becomes a dead letter, as of every event, and stays as it is in the table; all of them do where the
     source has changed a type that is declared otherwise here. Of a row without a key it is not known which one stays.
+    `rereads`: what was being read again before the batch, or began in it.
     """
     counts = decoded.counts
-    if not counts.bad or not any(each.reads_again for each in decoded.truncates):
+    if not counts.bad or not (rereads or any(each.reads_again for each in decoded.truncates)):
         return
     letters = decoded.events.where("reason is not null and op = 'r'")
-    if counts.good:
+    fits = counts.good > 0 or any(each.fits for each in rereads.values())
+    if fits:
         letters = letters.where(f"{decoded.layout.missing_key('row')} is not null")
     if (first := letters.selectExpr("reason").first()) is None:
         return
-    which = "one of its rows cannot be" if counts.good else f"none of {counts.bad} rows can be"
+    which = "one of its rows cannot be" if fits else f"none of {counts.bad} rows can be"
     raise IngestError(
         f"{decoded.layout.table.table} is read again, and {which}: {first[0]}",
         hint="its rows stay as they are; correct the type under `columns:`, then run `sml ingest` again",
@@ -187,7 +205,8 @@ def _without_deletes(decoded: Decoded) -> Decoded:
     retained = decoded.events.where(_IS_DELETE).count()
     if retained:
         decoded = with_events(decoded, decoded.events.where(f"not ({_IS_DELETE})"))
-    return replace(decoded, truncates=(), retained=retained + len(decoded.truncates))
+    retained += len(decoded.truncates)
+    return replace(decoded, truncates=(), retained=retained, rereads={}, has_other_rereads=False)
 
 
 def _complete_events(
@@ -251,9 +270,8 @@ def warn_of_unknown_types(decoded: Decoded) -> None:
         _log.warning("warning: %s: columns of unknown semantic types are taken as sent: %s", table.table, named)
 
 
-def _stored_columns(uri: str) -> Schema:
+def _stored_columns(timeline: Timeline) -> Schema:
     """The table's current columns; empty before its first commit. Needs no JVM: Spark would list its files."""
-    timeline = Timeline(uri)
     if timeline.frontier is None:
         return ()
     texts = (commit.extra.get("schema") for commit in timeline.newest_first())
@@ -374,8 +392,24 @@ def _without_rows(events: Frame, layout: OdsLayout, why: str, also_kept: Sequenc
     )
 
 
-def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Truncate, ...], Frame | None]:
-    """The last truncate of each source table; or, where their rows cannot be told apart, the events to refuse."""
+@dataclass(frozen=True)
+class _Emptied:
+    """What a batch says of a table as a whole. `rereads`: what is being read again after it, by origin.
+
+    `refused`: truncates of source tables whose rows cannot be told apart from others'.
+    """
+
+    truncates: tuple[Truncate, ...]
+    rereads: Mapping[str, Reread]
+    refused: Frame | None = None
+
+
+def _emptied(events: Frame, layout: OdsLayout, share: Share, known: Mapping[str, Reread]) -> _Emptied:
+    """The last truncate of each source table, and of which all rows have been read again; else the events to refuse.
+
+    Rows that were not read again go when all have been read: which of them could not be ingested is known then, however
+    many batches they took. `known`: what was being read again before the batch.
+    """
     frame = events.where("kind = 'truncate'")
     ingest = layout.ingest
     tables = ", ".join(map(sql_literal, names_of(ingest.table)))
@@ -385,11 +419,21 @@ def _truncates(events: Frame, layout: OdsLayout, share: Share) -> tuple[tuple[Tr
     elif len(share.sources) > 1:
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
-        return (), frame
-    marked = f"coalesce(get_json_object(value, '$.{READS_AGAIN}'), '') = 'true'"
-    text = "select origin, reads_again, max(position) as position from {truncates} group by origin, reads_again"
-    truncates = frame.selectExpr("origin", f"{marked} as reads_again", "position")
-    latest = frame_query(text, truncates=truncates).collect()
-    return tuple(
-        Truncate(row["position"], row["origin"] if ingest.origin else None, row["reads_again"]) for row in latest
-    ), None
+        return _Emptied((), known, frame)
+    mark = f"coalesce(get_json_object(value, '$.{READS_AGAIN}'), '') as mark"
+    rows = frame.selectExpr("position", "origin", mark).collect()
+    latest, rereads = dict[tuple[str, bool], Truncate](), dict(known)
+    for position, of, said in sorted((row["position"], row["origin"], row["mark"]) for row in rows):
+        origin = of if ingest.origin else ""
+        if said == BEGINS:
+            rereads[origin] = Reread(position)
+            continue
+        at = position
+        if said == ENDS:
+            if (begun := rereads.pop(origin, None)) is None:
+                continue  # the table is as it was made since, or had no rows when it began
+            at = begun.since
+        truncate = Truncate(at, origin or None, reads_again=said in (ENDS, "true"))
+        before = latest.get((origin, truncate.reads_again), truncate)
+        latest[origin, truncate.reads_again] = max(before, truncate, key=attrgetter("position"))
+    return _Emptied(tuple(latest.values()), rereads)

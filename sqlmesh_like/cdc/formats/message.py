@@ -22,8 +22,11 @@ CHANGES = ("upsert", "delete")
 CORRUPT = "_corrupt"
 """Member of an envelope's schema that is set where the text is not a JSON object of that schema."""
 
-READS_AGAIN = "sml_reads_again"
-"""Member of a truncate event after which the source reads all rows of the table again."""
+READS_AGAIN, BEGINS, ENDS = "sml_reads_again", "begins", "ends"
+"""Member of a truncate event where the source reads all rows of the table again, and its values: before and after them.
+
+Where it is true (by earlier versions), their end is not said.
+"""
 
 
 @dataclass(frozen=True)

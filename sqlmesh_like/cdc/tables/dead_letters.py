@@ -104,6 +104,12 @@ def dead_letters_here(place: SourcePaths) -> RowFrame | None:
     return stored_rows(Timeline(place.dead_letters_uri)).select(*_NAMES, KEY)
 
 
+def read_after(position: str) -> str:
+    """Spark SQL: whether a stored letter is of a row that the source has read after a position of its log."""
+    op = "coalesce(get_json_object(text, '$.payload.op'), get_json_object(text, '$.op'))"
+    return f"place > {sql_literal(position)} and {op} <=> 'r'"
+
+
 def lines_of(letter_rows: DataFrame) -> DataFrame:
     """The lines of stored letters as they were in their log (`LINE_COLUMNS`; grain: line)."""
     columns = [f"{_LINE.get(name, name)} as {name}" for name in LINE_COLUMNS]

@@ -23,7 +23,7 @@ from sqlmesh_like.cdc.sources.batch_marker import MARKER_KEY, BatchMarker
 from sqlmesh_like.cdc.sources.offset_range import Files
 from sqlmesh_like.cdc.sources.row_files import FILE_START
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
-from sqlmesh_like.cdc.tables.dead_letters import are_open
+from sqlmesh_like.cdc.tables.dead_letters import are_open, read_after
 from sqlmesh_like.cdc.tables.stored_versions import joined_rows, looked_up_rows
 from sqlmesh_like.cdc.tables.truncates import note_truncates
 from sqlmesh_like.fault_points import fault_point
@@ -60,7 +60,8 @@ def commit(place: SourcePaths, decoded: Decoded, mark: BatchMarker) -> TableRepo
     # A replayed letter must be compared with later deletes, which without an order only the side table remembers.
     remembers = bool(layout.order_columns) or are_open(place)
     in_order = isinstance(mark.extent, Files)
-    return _commit_batch(place, decoded, {MARKER_KEY: mark.to_json()}, remembers=remembers, in_order=in_order)
+    marks = {MARKER_KEY: mark.to_json(decoded.rereads)}
+    return _commit_batch(place, decoded, marks, remembers=remembers, in_order=in_order)
 
 
 def commit_again(place: SourcePaths, decoded: Decoded, *, in_order: bool) -> TableReport:
@@ -84,7 +85,8 @@ def _commit_batch(
 ) -> TableReport:
     started = time.monotonic()
     layout, uri = decoded.layout, place.table_uri(decoded.layout.table)
-    if not decoded.counts.good and not (decoded.truncates and Timeline(uri).commit_instants):
+    is_noted = bool(decoded.truncates or decoded.has_other_rereads)
+    if not decoded.counts.good and not (is_noted and Timeline(uri).commit_instants):
         # A table without commits has no rows to delete, but a replay of its dead letters must know the truncate.
         note_truncates(place, layout.table, decoded.truncates)
         return TableReport(layout.table.table, retained=decoded.retained)
@@ -270,8 +272,7 @@ def _add_truncates(decoded: Decoded, uri: str, versions: Frame, *, in_order: boo
     deletes = [versions]
     for truncate in decoded.truncates:
         if truncate.reads_again:
-            stay = merge_sql.rows_that_stay(decoded.layout, truncate.position)
-            inputs["kept"] = frame_query(stay, events=decoded.events).distinct()
+            inputs["kept"] = _rows_that_stay(decoded, truncate.position)
         text = merge_sql.truncate_sql(
             *(decoded.layout, truncate.position),
             origin=truncate.origin,
@@ -281,6 +282,14 @@ def _add_truncates(decoded: Decoded, uri: str, versions: Frame, *, in_order: boo
         )
         deletes.append(frame_query(text, **inputs))
     return union_frames(deletes)
+
+
+def _rows_that_stay(decoded: Decoded, position: str) -> Frame:
+    """Keys of rows that were read after a position, in this batch or earlier, and are dead letters (grain: key)."""
+    stay = frame_query(merge_sql.rows_that_stay(decoded.layout, position), events=decoded.events)
+    if decoded.letter_rows is not None:
+        stay = union_frames([stay, decoded.letter_rows.where(read_after(position)).selectExpr("row_key as stays")])
+    return stay.distinct()
 
 
 def hudi_table(

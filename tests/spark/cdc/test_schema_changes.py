@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -505,6 +506,20 @@ def test_a_table_of_postgresql_that_was_not_logged_with_its_key_for_a_while_is_r
         "cluster full_once using full_once_pkey",
     )
     check(lake, caplog, {"indexed_by", "other_key"})
+    # With a key of its own in the lake, by FULL that was away for a while.
+    pg.run("alter table other_key replica identity full", "insert into other_key values (3, 3), (4, 4)")
+    own = replace(lake.tables[1].ingest, primary_key=("u",))
+    shutil.rmtree(lake.uri("other_key"))
+    lake.tables = (lake.tables[0], replace(lake.tables[1], ingest=own), *lake.tables[2:])
+    assert not lake.run(start="earliest").failed
+    pg.run(
+        "alter table other_key replica identity default",
+        "delete from other_key where u = 3",  # Debezium says that it had the key 0
+        "alter table other_key replica identity full",
+        "insert into other_key values (5, 5)",
+    )
+    check(lake, caplog, {"other_key"})
+    require_same_rows(lake, "other_key")
 
 
 @pytest.mark.release
@@ -528,6 +543,95 @@ def test_tables_of_a_binary_log_that_lacked_rows_for_a_while_are_read_again(
     run(server, "update partly.item set w = 30 where id = 3")
     assert not lake.run().failed
     assert lake.rows("item") == [(1, 10, 1), (3, 3, 30)]
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_tables_whose_changes_a_session_of_mariadb_logs_as_statements_are_read_again(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(
+        server,
+        "create database stated",
+        *(f"create table stated.{name} (id int primary key, v int)" for name in ("item", "child", "other")),
+        *(f"insert into stated.{name} values (1, 1), (2, 2)" for name in ("item", "child", "other")),
+        "alter table stated.child add foreign key (v) references stated.item (id) on delete cascade",
+        "create table stated.unread (id int)",
+    )
+    lake = lake_of(server, tmp_path, spark, "stated", "item", "child", "other")
+    assert not lake.run().failed
+    own = "set session binlog_format = 'STATEMENT'"
+    run(server, "use stated", own, "insert into unread select id from item", "update unread set id = 5")
+    check(lake, caplog, set())
+    run(server, "use stated", own, "delete from item where id = 1", "insert into `item` values (3, 3)")
+    check(lake, caplog, {"item", "child"})  # its foreign key has acted, too
+    run(server, "use stated", "update other set v = 4", own, "/* app */ update other set v = 5 where id = 1")
+    check(lake, caplog, {"other"})
+    run(server, "use stated", own, "replace into other values (2, 8)")
+    check(lake, caplog, {"other"})
+    loaded = tmp_path / "loaded.csv"
+    loaded.write_text("7\t2\n")
+    tmp_path.chmod(0o755)
+    run(server, "use stated", own, f"load data infile '{loaded}' into table other")
+    check(lake, caplog, {"item", "child", "other"})
+    run(server, "use stated", "create view seen as select * from item", own, "update seen set v = 9")
+    check(lake, caplog, {"item", "child", "other"})
+    for name in ("item", "child", "other"):
+        require_same_rows(lake, name)
+
+
+@pytest.mark.release
+@pytest.mark.timeout(300)
+def test_rows_that_transactions_of_mariadb_take_back_go(
+    server: mariadb.Server, tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its log has them where a temporary table was made, one without transactions was written, and before XA COMMIT."""
+    run(
+        server,
+        "create database undone",
+        *(f"create table undone.{name} (id int primary key, v int)" for name in ("item", "other")),
+        "create table undone.plain (id int primary key) engine = MyISAM",
+        "insert into undone.item values (1, 1), (2, 2), (3, 3)",
+        "insert into undone.other values (9, 9)",
+        "use undone",
+        "xa start 'before'",
+        "update other set v = 0",
+        "insert into item values (4, 4)",
+        "xa end 'before'",
+        "xa prepare 'before'",
+    )
+    lake = lake_of(server, tmp_path, spark, "undone", "item", "other")
+    assert not lake.run().failed
+    assert lake.rows("item") == [(1, 1), (2, 2), (3, 3)]
+    run(server, "xa commit 'before'")  # its rows are in the log from before the first load
+    check(lake, caplog, {"item", "other"})
+    require_same_rows(lake, "item")
+    start = "start transaction"
+    run(server, "use undone", start, "create temporary table t (n int)", "insert into item select 5, 5", "rollback")
+    check(lake, caplog, {"item"})
+    run(
+        server,
+        *("use undone", start, "insert into other values (1, 1)", "savepoint s", "update item set v = 0"),
+        *("insert into plain select id from item", "rollback to savepoint s", "commit"),
+    )
+    check(lake, caplog, {"item", "other"})
+    run(
+        server,
+        "use undone",
+        "xa start 'kept'",
+        "update item set v = 6 where id = 1",
+        "xa end 'kept'",
+        "xa prepare 'kept'",
+    )
+    assert lake.run().events == 1
+    run(server, "xa commit 'kept'")
+    check(lake, caplog, set())
+    run(server, "use undone", "xa start 'gone'", "delete from item where id = 1", "xa end 'gone'", "xa prepare 'gone'")
+    assert lake.run().events == 1
+    run(server, "xa rollback 'gone'")
+    check(lake, caplog, {"item"})
+    for name in ("item", "other"):
+        require_same_rows(lake, name)
 
 
 def lake_of_postgres(pg: postgres.Server, root: Path, spark: SparkSession | None, *names: str) -> Lake:

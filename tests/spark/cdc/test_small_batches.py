@@ -13,9 +13,11 @@ from pyspark.sql import SparkSession
 
 import tests.spark.ingest_lake as ingest_lake
 from demo.shop.generate import generate
+from sqlmesh_like.cdc.formats.message import BEGINS, ENDS, READS_AGAIN
 from sqlmesh_like.cdc.stream.replay import replay
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.timeline import Timeline
+from sqlmesh_like.project.nodes import PartitionBy
 from tests.levels import IS_RELEASE
 from tests.spark.cdc.test_bad_events import BAD, TABLES
 from tests.spark.ingest_lake import BY_MONTH, Lake, event, table
@@ -166,6 +168,41 @@ def test_both_engines_write_the_same(spark: SparkSession, tmp_path: Path, monkey
         assert reported[name] == reported["spark"], name
         assert schemas[name] == schemas["spark"], name
         assert recorded[name] == recorded["spark"], name
+
+
+@pytest.mark.parametrize("engines", ENGINES.values())
+def test_rows_that_are_read_again_and_do_not_fit_stay_whatever_batch_they_are_in(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engines: str
+) -> None:
+    types = {"id": "int", "part": "string", "n": "int"}
+    by = PartitionBy("part", None, "parts")
+    lake = Lake(spark, tmp_path, (table(columns=types, partition_by=by), table("u", columns=types, order_by=("n",))))
+
+    def row(op: str, id: int, n: object, part: str = "a") -> list[str]:
+        return [event(op, {"id": id, "part": part, "n": n}, table=name) for name in ("t", "u")]
+
+    begins, ends = (
+        [json.dumps({**json.loads(event("t", table=name)), READS_AGAIN: mark}) for name in ("t", "u")]
+        for mark in (BEGINS, ENDS)
+    )
+    lake.ingest(*(line for id in (1, 2, 3, 4, 5) for line in row("c", id, id)))
+    batches = (
+        [*begins, *row("r", 1, 10, "b"), *row("r", 2, "x", "b")],
+        [*row("r", 3, "x", "b"), *row("r", 6, 60, "b")],
+        [*row("r", 4, 40, "b"), *ends, *row("u", 6, 61, "c")],
+    )
+    for engine, lines in zip(engines, batches, strict=True):
+        monkeypatch.setattr(ingest_lake, "SMALL_BATCHES", engine == "h")
+        assert lake.ingest(*lines).dead_letters == sum('"x"' in line for line in lines)
+    same = [(1, "b", 10), (2, "a", 2), (3, "a", 3), (4, "b", 40), (6, "c", 61)]
+    assert [row[:3] for row in lake.rows("t")] == [row[:3] for row in lake.rows("u")] == same
+    # Once their type fits, they have the values that were read.
+    wider = types | {"n": "string"}
+    lake.tables = (table(columns=wider, partition_by=by), lake.tables[1])
+    replay(spark, *lake.declared())
+    assert [row[:3] for row in lake.rows("t")] == [
+        (1, "b", "10"), (2, "b", "x"), (3, "b", "x"), (4, "b", "40"), (6, "c", "61")
+    ]  # fmt: skip
 
 
 @pytest.mark.release

@@ -12,6 +12,7 @@ import pytest
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables
 from sqlmesh_like.cdc.sources.database.schema_changes.alter_statements import TableColumns, changing_clause
 from sqlmesh_like.cdc.sources.database.schema_changes.column_definitions import ColumnDefinition, keeps_values
+from sqlmesh_like.cdc.sources.database.schema_changes.row_statements import Acting, changed_tables
 from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import (
     LayoutColumn,
     ReplicaIdentity,
@@ -20,7 +21,8 @@ from sqlmesh_like.cdc.sources.database.schema_changes.table_layouts import (
     why_values_changed,
 )
 from sqlmesh_like.cdc.sources.database.schema_history import made_tables
-from sqlmesh_like.cdc.sources.database.spool import Spool
+from sqlmesh_like.cdc.sources.database.server import Table
+from sqlmesh_like.cdc.sources.database.spool import RowStatement, Spool
 
 COLUMNS = {
     each.name: each
@@ -279,6 +281,61 @@ def test_the_record_of_statements_names_the_tables_that_were_rewritten(tmp_path:
     assert made_tables(spool, "shop").rewritten == {"item": "binlog.1:2"}
 
 
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("insert into item values (1, 'other')", {"Item"}),
+        ("INSERT IGNORE INTO `shop`.`Item`(id) select id from other", {"Item"}),
+        ("insert into third select * from item", set()),
+        ("insert into far.item values (1)", set()),
+        ("insert low_priority item set id = 1", {"Item"}),
+        ("/* app */ replace into item values (1)", {"Item"}),
+        ("insert into item values (1, …", {"Item", "other"}),  # the rest may name a view or a function
+        ("update third t join item i on i.id = t.id set t.v = 1", {"Item"}),
+        ("delete from other where id in (select id from item)", {"Item", "other"}),
+        ("delete i from `item` i", {"Item"}),
+        ("update third set v = 1 …", {"Item", "other"}),
+        ("update seen set v = 1", {"Item", "other"}),
+        ("insert into third values (next_id())", {"Item", "other"}),
+        ("update third set v = 1", set()),
+        ("ROLLBACK `item`", {"Item"}),
+        ("XA ROLLBACK `seen`", set()),  # rows that its triggers have changed are named, too
+        ("XA COMMIT X'61',X'',1 …", {"Item", "other"}),
+        ("XA COMMIT `other`", {"other"}),
+        ("LOAD DATA …", {"Item", "other"}),
+    ],
+)
+def test_which_tables_a_statement_changes_that_is_logged_instead_of_rows(statement: str, changed: set[str]) -> None:
+    tables = [Table(None, "Item"), Table(None, "other")]
+    acting = Acting("shop", frozenset({"seen", "next_id"}))
+    assert set(changed_tables([RowStatement("shop", statement)], tables, acting)) == changed
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("insert into item values (1)", set()),
+        ("insert into shop.item values (1)", {"item"}),
+        ("update item set v = 1", set()),
+        ("update item, shop.item i set i.v = 1", {"item"}),
+        ("ROLLBACK `item`", set()),
+    ],
+)
+def test_statements_of_another_database_change_what_they_name_of_this_one(statement: str, changed: set[str]) -> None:
+    assert set(changed_tables([RowStatement("far", statement)], [Table(None, "item")], Acting("shop"))) == changed
+
+
+def test_statements_that_a_killed_process_did_not_note_whole_are_read_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert spool.row_statements() == ((), 0)
+    (tmp_path / "row_statements").write_bytes("shop\tinsert into é values (1)\n\tLOAD DATA …\ndel".encode())
+    statements, size = spool.row_statements()
+    assert statements == (RowStatement("shop", "insert into é values (1)"), RowStatement("", "LOAD DATA …"))
+    assert spool.row_statements(size) == ((), size)
+    spool.forget_row_statements()
+    assert spool.row_statements() == ((), 0)
+
+
 A, B = (
     LayoutColumn(name, number, "700", kind, -1, None, None, False, ())
     for name, number, kind in (("id", 1, "23"), ("v", 2, "1043"))
@@ -335,6 +392,9 @@ def test_what_the_catalog_shows_of_the_keys_that_the_log_has(
     assert layout_from(layout.to_json()) == layout
     assert (why_values_changed(former, layout) is not None) is is_read_again
     assert why_values_changed(replace(LAYOUT), layout) is None, "an earlier version has recorded none"
+    # Deletes had only the primary key while it was not FULL, and the key in the lake is another one.
+    is_written = "written" in now and "table" not in now
+    assert (why_values_changed(former, layout, needs_full=True) is not None) is (is_read_again or is_written)
 
 
 def test_what_the_catalog_does_not_prove_to_keep_all_values() -> None:

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset
 
 from demo.shop.generate import generate
-from sqlmesh_like.cdc.formats.message import READS_AGAIN
+from sqlmesh_like.cdc.formats.message import BEGINS, ENDS, READS_AGAIN
 from sqlmesh_like.cdc.in_process.json_values import json_value
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Rewritten
 from sqlmesh_like.cdc.report import IngestReport
@@ -381,6 +381,69 @@ def test_a_row_that_is_read_again_and_becomes_a_dead_letter_stays_as_it_is(
     assert shown == [row(1, 2, 10, "b"), row(2, 2, 7), *gone]
     lake.ingest(change("u", row(2, 4, 8), row(2, 2, "x", "b")), change("t"), change("r", row(1, 5, "x")))
     assert [each["id"] for each in lake.rows()] == ([1, 2, 3, 4] if gone else [])
+
+
+BEGIN, END = {**change("t"), READS_AGAIN: BEGINS}, {**change("t"), READS_AGAIN: ENDS}
+"""What the spool of a database has before and after all rows of a table."""
+
+
+@pytest.mark.parametrize("what", [{}, {"order_by": ("v",)}, {"deletes": "soft"},
+                                  {"partition_by": PartitionBy("kind", None, "part")}])  # fmt: skip
+def test_rows_that_are_read_again_over_several_batches_stay_where_they_do_not_fit(
+    tmp_path: Path, what: dict[str, Any]
+) -> None:
+    """Whatever batch they are in, and whatever becomes of the table between the batches."""
+    types = {"id": "int", "kind": "string", "v": "int", "n": "int"}
+
+    def row(id: int, v: int, n: object, kind: str = "a") -> dict[str, object]:
+        return {"id": id, "kind": kind, "v": v, "n": n}
+
+    last = [row(1, 2, 10, "b"), row(2, 1, 2), row(3, 2, 30), row(4, 1, 4), row(7, 2, 70), row(9, 3, 9)]
+    gone = [row(5, 1, 5), row(6, 1, 6)] if what.get("deletes") == "soft" else []
+    events: list[dict[str, object]] = [
+        change("c", row(6, 1, 6)),  # the source has it no more when it is read
+        BEGIN,
+        change("r", row(1, 2, 10, "b")),
+        change("r", row(2, 2, "x", "b")),
+        change("r", row(3, 2, 30)),
+        change("r", row(4, 2, "x")),
+        change("r", row(7, 2, 70)),
+        change("c", row(9, 3, 9)),
+        END,
+    ]
+    for size in (1, 2, 3, len(events)):
+        lake = Lake(tmp_path / str(size), (declared(types=types, **what),))
+        lake.root.mkdir()
+        lake.ingest(*(change("c", row(id, 1, id)) for id in (1, 2, 3, 4, 5)))
+        letters = 0
+        for at in range(0, len(events), size):
+            assert {5} <= {each["id"] for each in lake.rows()}, "rows go when all have been read"
+            letters += lake.ingest(*events[at : at + size]).dead_letters
+        shown = [{name: each[name] for name in types} for each in lake.rows()]
+        assert (letters, lake.reasons) == (2, [])
+        assert shown == sorted((*last, *gone), key=lambda each: int(str(each["id"]))), size
+        # A later truncate takes all, and an end without a beginning nothing.
+        lake.ingest(change("t"), change("c", row(8, 1, 8)), END)
+        assert [each["id"] for each in lake.rows() if each["id"] == 8 or not gone] == [8]
+
+
+def test_a_table_that_is_read_again_twice_has_the_rows_of_the_second_time(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(types={"id": "int", "n": "int"}),))
+    lake.ingest(*(change("c", {"id": id, "n": id}) for id in (1, 2, 3, 4)))
+    lake.ingest(BEGIN, change("r", {"id": 1, "n": 10}), change("r", {"id": 2, "n": "x"}))
+    lake.ingest(BEGIN, change("r", {"id": 1, "n": 11}))
+    lake.ingest(change("r", {"id": 3, "n": "x"}), END)
+    assert lake.rows() == [{"id": 1, "n": 11}, {"id": 3, "n": 3}]
+
+
+def test_one_of_several_tables_is_read_again_over_batches(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, (declared(table=r"t_\d", origin="shard", primary_key=("shard", "id")),))
+    lake.ingest(*(change("c", {"id": id}, table=name) for name in ("t_1", "t_2") for id in (1, 2)))
+    begin, end = ({**each, "source": {"db": "db", "table": "t_1"}} for each in (BEGIN, END))
+    lake.ingest(begin, change("r", {"id": 1}, table="t_1"))
+    lake.ingest(change("d", None, {"id": 2}, table="t_2"))
+    lake.ingest(end)
+    assert sorted((row["shard"], row["id"]) for row in lake.rows()) == [("db.t_1", 1), ("db.t_2", 1)]
 
 
 def test_a_truncate_of_many_rows_is_sparks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

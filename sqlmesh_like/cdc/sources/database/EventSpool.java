@@ -11,10 +11,19 @@
  *
  * Janino knows no lambdas and no inference of generic types, hence raw types.
  */
+import com.github.shyiko.mysql.binlog.BinaryLogClient;
+import com.github.shyiko.mysql.binlog.event.Event;
+import com.github.shyiko.mysql.binlog.event.EventData;
+import com.github.shyiko.mysql.binlog.event.EventType;
+import com.github.shyiko.mysql.binlog.event.QueryEventData;
+import com.github.shyiko.mysql.binlog.event.TableMapEventData;
+import com.github.shyiko.mysql.binlog.event.TransactionPayloadEventData;
+import com.github.shyiko.mysql.binlog.event.deserialization.EventDeserializer;
 import io.debezium.embedded.EmbeddedEngineChangeEvent;
 import io.debezium.engine.ChangeEvent;
 import io.debezium.engine.DebeziumEngine;
 import io.debezium.engine.format.Json;
+import io.debezium.engine.source.EngineSourceTask;
 import io.debezium.engine.spi.OffsetCommitPolicy;
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
@@ -27,6 +36,7 @@ import java.io.OutputStream;
 import java.io.PrintStream;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -43,6 +53,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
@@ -89,6 +100,8 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
     private Map reached;
     private boolean isInTransaction;
     private volatile long acknowledged = -1;
+    private boolean hasWrittenEnds;
+    private volatile DebeziumEngine engine;
     /** When the database must have said something; 0: it may take its time. */
     private volatile long deadline;
     private volatile boolean isStopping;
@@ -107,8 +120,10 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
             int tab = line.indexOf('\t');
             settings.setProperty(line.substring(0, tab), line.substring(tab + 1));
         }
-        System.setErr(new StatementLog(System.err, settings));
+        StatementLog log = new StatementLog(System.err, settings);
+        System.setErr(log);
         EventSpool spool = new EventSpool(new File(settings.getProperty("sml.folder")), settings);
+        log.spool = spool;
         spool.lock();
         spool.recover();
         spool.run(input);
@@ -145,11 +160,12 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         stageTruncates();
     }
 
-    /** A repeated snapshot begins with truncates of its tables: both are published together. */
+    /** A repeated snapshot begins with truncates of its tables, and ends with such: all are published together. */
     private void stageTruncates() throws IOException {
         Path truncates = new File(folder, "truncates.gz").toPath();
         if (path("offsets", segment).toFile().exists()) {
             Files.deleteIfExists(truncates);
+            Files.deleteIfExists(ends());
         } else if (truncates.toFile().exists()) {
             Path part = new File(folder, "staging/part").toPath();
             Files.copy(truncates, part);
@@ -187,7 +203,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         // By reflection: Janino's main program compiles for a version without static methods of interfaces.
         Method create = DebeziumEngine.class.getMethod("create", new Class[] {Class.class});
         DebeziumEngine.Builder builder = (DebeziumEngine.Builder) create.invoke(null, new Object[] {Json.class});
-        final DebeziumEngine engine = builder.using(own).using((DebeziumEngine.CompletionCallback) this)
+        engine = builder.using(own).using((DebeziumEngine.CompletionCallback) this)
             .using(new OffsetCommitPolicy.AlwaysCommitOffsetPolicy()).notifying((DebeziumEngine.ChangeConsumer) this).build();
         Thread thread = new Thread((Runnable) engine);
         thread.start();
@@ -227,6 +243,34 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         Runtime.getRuntime().halt(0);
     }
 
+    /** Hear of each event of a binary log before the connector does. It has no other way to its client than its fields. */
+    private void listen() {
+        if (settings.getProperty("sml.end.file") == null && settings.getProperty("connector.class", "").indexOf("Postgres") >= 0) return;
+        try {
+            Object[] tasks = ((List) field(engine, "tasks")).toArray();
+            for (int i = 0; i < tasks.length; i++) {
+                Object coordinator = field(((EngineSourceTask) tasks[i]).connectTask(), "coordinator");
+                BinaryLogClient client = (BinaryLogClient) field(field(coordinator, "streamingSource"), "client");
+                client.registerEventListener(new RowStatements(folder));
+            }
+        } catch (Exception error) {
+            fail("IllegalStateException", "Debezium's client of the binary log is not where it was: " + error);
+        }
+    }
+
+    private static Object field(Object owner, String name) throws Exception {
+        for (Class kind = owner.getClass(); kind != null; kind = kind.getSuperclass()) {
+            try {
+                Field found = kind.getDeclaredField(name);
+                found.setAccessible(true);
+                return found.get(owner);
+            } catch (NoSuchFieldException error) {
+                continue;
+            }
+        }
+        throw new NoSuchFieldException(owner.getClass().getName() + "." + name);
+    }
+
     private void watch() {
         Thread watch = new Thread() {
             public void run() {
@@ -254,6 +298,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
                 isInSnapshot = last.sourceOffset() != null && last.sourceOffset().containsKey("snapshot");
                 if (isChange(last)) write((ChangeEvent) records.get(i), last.valueSchema());
                 if (isChange(last)) reach(last.sourceOffset(), true);
+                if (!isInSnapshot && !hasWrittenEnds) writeEnds();
                 hasEnded = !isInSnapshot && isEnd(last);
                 boolean isFull = events >= SEGMENT_EVENTS || bytes >= SEGMENT_BYTES;
                 if (isFull) closeSegment(last, records.get(i));
@@ -332,12 +377,28 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         return "COMPLETED".equals(said.get("type"));
     }
 
+    private Path ends() {
+        return new File(folder, "ends").toPath();
+    }
+
+    /** Say that all rows of the snapshot have come, in the segment that its last row is in. */
+    private void writeEnds() throws IOException {
+        hasWrittenEnds = true;
+        if (ends().toFile().length() == 0) return;
+        openSegment();
+        lines.write(Files.readAllBytes(ends()));
+        events++;
+    }
+
+    private void openSegment() throws IOException {
+        if (lines != null) return;
+        file = new FileOutputStream(new File(folder, "staging/part"));
+        lines = new FastGzip(file);
+        began = System.currentTimeMillis();
+    }
+
     private void write(ChangeEvent event, Schema schema) throws IOException {
-        if (lines == null) {
-            file = new FileOutputStream(new File(folder, "staging/part"));
-            lines = new FastGzip(file);
-            began = System.currentTimeMillis();
-        }
+        openSegment();
         byte[] payload = ((String) event.value()).getBytes(StandardCharsets.UTF_8);
         lines.write(beginning(schema));
         lines.write(payload);
@@ -539,9 +600,12 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
      * The log, in which Debezium says that it ignores a statement that its grammar does not know. It may where no table
      * that is read can be meant; else it would take later rows for those of other columns, and this process ends. The
      * log is written by the thread that reads the database's log, so nothing later has been spooled then.
+     *
+     * It also says when a binary log is about to be read: `RowStatements` listens from there on.
      */
     static final class StatementLog extends PrintStream {
         private static final String IGNORING = "Ignoring unparseable ";
+        private static final String STREAMING = "ChangeEventSourceCoordinator - Starting streaming";
         private static final String NAME = "(`[^`]+`|\"[^\"]+\"|[\\w$\\u0080-\\uffff]+)";
         private static final Pattern OF_NO_TABLE = Pattern.compile(
             "(?is)(create|alter|drop)\\s+(or\\s+replace\\s+)?(definer\\s*=\\s*\\S+\\s+)?(aggregate\\s+)?"
@@ -552,6 +616,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
         private static final Pattern OF_MORE_TABLES = Pattern.compile("(?is).*\\b(rename|exchange)\\b.*");
         private final String[] patterns;
         private final String database;
+        private EventSpool spool;
         private String statement;
 
         StatementLog(OutputStream out, Properties settings) {
@@ -562,6 +627,7 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
 
         public void println(String line) {
             super.println(line);
+            if (spool != null && line.endsWith(STREAMING)) spool.listen();
             int begin = line.indexOf(IGNORING);
             int quote = line.indexOf('\'', begin < 0 ? 0 : begin);
             if (begin >= 0 && quote >= 0) {
@@ -596,6 +662,116 @@ public final class EventSpool implements DebeziumEngine.ChangeConsumer, Debezium
                 if (Pattern.compile(patterns[i], Pattern.CASE_INSENSITIVE).matcher(name.replaceAll("[`\"]", "")).matches()) return true;
             }
             return false;
+        }
+    }
+
+    /**
+     * What a binary log says of rows by statements, which Debezium leaves out. The file `row_statements` gets a line for
+     * each: a database, a tab, and a statement that stands for rows, or that takes rows back which the log has (of a
+     * transaction with a temporary table, or a table without transactions), with the names of their tables. Rows of
+     * `XA PREPARE` count as committed: `prepared` has their tables until they are (`.unread`: rows of the spool that were
+     * read apart from the log since do not have them). A statement that ends with … is not known
+     * whole. All is written before the connector gets the event, so before anything later is spooled.
+     */
+    static final class RowStatements implements BinaryLogClient.EventListener {
+        private static final int LONGEST = 4000;
+        private static final Pattern OF_ROWS = Pattern.compile(
+            "(?is)^(?:\\s|/\\*.*?\\*/|--[^\n]*\n|#[^\n]*\n|set\\s+statement\\s.*?\\sfor\\s)*"
+            + "(insert|replace|update|delete|load|select|call|do|with|execute)\\b.*");
+        private static final Pattern OF_XA = Pattern.compile("(?is)^\\s*xa\\s+(start|begin|end|commit|rollback)\\s+(.*?)\\s*$");
+        private final File folder;
+        /** The tables of the transaction's rows: a database, a tab, a name. */
+        private final TreeSet tables = new TreeSet();
+
+        RowStatements(File folder) {
+            this.folder = folder;
+        }
+
+        public void onEvent(Event event) {
+            try {
+                hear(event);
+            } catch (IOException error) {
+                fail(error.getClass().getSimpleName(), String.valueOf(error.getMessage()));
+            }
+        }
+
+        private void hear(Event event) throws IOException {
+            EventType type = event.getHeader().getEventType();
+            EventData data = event.getData();
+            if (data instanceof EventDeserializer.EventDataWrapper) data = ((EventDeserializer.EventDataWrapper) data).getInternal();
+            if (data instanceof TransactionPayloadEventData) {
+                Object[] events = ((TransactionPayloadEventData) data).getUncompressedEvents().toArray();
+                for (int i = 0; i < events.length; i++) hear((Event) events[i]);
+            } else if (data instanceof TableMapEventData) {
+                TableMapEventData map = (TableMapEventData) data;
+                tables.add(map.getDatabase() + "\t" + map.getTable());
+            } else if (data instanceof QueryEventData) {
+                QueryEventData query = (QueryEventData) data;
+                hear(query.getDatabase() == null ? "" : query.getDatabase(), query.getSql());
+            } else if (type == EventType.EXECUTE_LOAD_QUERY) {
+                note("", "LOAD DATA", true);
+            } else if (type == EventType.XID || type.name().endsWith("GTID")) {
+                tables.clear();
+            }
+        }
+
+        private void hear(String database, String text) throws IOException {
+            String start = text.substring(0, Math.min(text.length(), 20)).trim().toUpperCase();
+            Matcher xa = OF_XA.matcher(text);
+            if (xa.matches()) {
+                hearXa(xa.group(1).toUpperCase(), xa.group(2));
+            } else if (start.startsWith("ROLLBACK")) {
+                noteTables("ROLLBACK");
+                if (!start.startsWith("ROLLBACK TO")) tables.clear();
+            } else if (start.equals("BEGIN") || start.equals("COMMIT")) {
+                tables.clear();
+            } else if (OF_ROWS.matcher(text).matches()) {
+                note(database, text, false);
+            }
+        }
+
+        private void hearXa(String verb, String id) throws IOException {
+            String name = "prepared/" + hash(id.getBytes(StandardCharsets.UTF_8));
+            Path prepared = new File(folder, name + ".prepared").toPath();
+            Path unread = new File(folder, name + ".unread").toPath();
+            if (verb.equals("END")) {
+                Files.createDirectories(prepared.getParent());
+                StringBuilder names = new StringBuilder();
+                Object[] all = tables.toArray();
+                for (int i = 0; i < all.length; i++) names.append(all[i]).append('\n');
+                Files.write(prepared, names.toString().getBytes(StandardCharsets.UTF_8));
+                return;
+            }
+            tables.clear();
+            if (verb.equals("START") || verb.equals("BEGIN")) return;
+            boolean isSpooled = prepared.toFile().exists();
+            if (!isSpooled && !unread.toFile().exists()) {
+                note("", "XA " + verb + " " + id, true);
+            } else if (!isSpooled || verb.equals("ROLLBACK")) {
+                tables.addAll(Files.readAllLines(isSpooled ? prepared : unread));
+                noteTables("XA " + verb);
+                tables.clear();
+            }
+            Files.deleteIfExists(prepared);
+            Files.deleteIfExists(unread);
+        }
+
+        /** Note that rows of these tables have been taken back. */
+        private void noteTables(String verb) throws IOException {
+            Object[] all = tables.toArray();
+            for (int i = 0; i < all.length; i++) {
+                String[] name = ((String) all[i]).split("\t", 2);
+                note(name[0], verb + " `" + name[1] + "`", false);
+            }
+        }
+
+        private void note(String database, String text, boolean isCut) throws IOException {
+            String one = text.replaceAll("\\s+", " ").trim();
+            if (one.length() > LONGEST || isCut) one = one.substring(0, Math.min(LONGEST, one.length())) + " \u2026";
+            FileOutputStream out = new FileOutputStream(new File(folder, "row_statements"), true);
+            out.write((database + "\t" + one + "\n").getBytes(StandardCharsets.UTF_8));
+            out.getChannel().force(true);
+            out.close();
         }
     }
 

@@ -24,6 +24,7 @@ from sqlmesh_like.cdc.sources.database.later_tables import add_rows, add_rows_of
 from sqlmesh_like.cdc.sources.database.load_progress import LoadProgress
 from sqlmesh_like.cdc.sources.database.read_tables import ReadTables, store
 from sqlmesh_like.cdc.sources.database.readiness import generated_notes
+from sqlmesh_like.cdc.sources.database.schema_changes.row_statements import acting_names, changed_tables
 from sqlmesh_like.cdc.sources.database.schema_changes.unlogged_changes import (
     statements_of_tables,
     warn_of_changed_values,
@@ -34,7 +35,7 @@ from sqlmesh_like.cdc.sources.database.server import (
     connect,
     log_end,
 )
-from sqlmesh_like.cdc.sources.database.spool import spool_of
+from sqlmesh_like.cdc.sources.database.spool import RowStatement, ends, spool_of
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError
 from sqlmesh_like.fault_points import fault_point
@@ -46,6 +47,8 @@ _PATIENCE_SECONDS = 1800.0
 _PAUSE_SECONDS = 10.0
 _ATTEMPTS = 3
 """How often the log is begun to be read where the database goes away meanwhile."""
+_MOST_STATEMENTS = 2**20
+"""Bytes of statements of other tables that are noted before they are dropped, which the engine has to end for."""
 _LISTING_SECONDS = 300.0
 """How often a database that is followed is asked which tables it has."""
 _SOUND_SECONDS = 60.0
@@ -85,6 +88,8 @@ class DatabaseCapture:
         self._next_start = time.monotonic()
         self._next_listing = self._next_start + _LISTING_SECONDS
         self._statements = 0
+        self._statements_looked_at = 0
+        self._statement_rounds = 0
         self._cascades = CascadedRows(place)
         self._noted = frozenset[str]()
 
@@ -150,8 +155,7 @@ class DatabaseCapture:
         is_first = not self.spool.has_position
         self._read_log()
         while (
-            self._note_made_tables()
-            or self._note_changed_layouts()
+            any((self._note_made_tables(), self._note_row_statements(), self._note_changed_layouts()))
             or self._add_cascaded_rows()
             or (is_first and self._has_unread_tables())
         ):
@@ -223,6 +227,37 @@ class DatabaseCapture:
         self._asked = replace(self._asked, record=record)
         return bool(anew)
 
+    def _note_row_statements(self) -> bool:
+        """Whether the log that has been read had statements instead of rows: their tables must be read again."""
+        statements, _ = self.spool.row_statements()
+        if not statements or stop_signals.is_wished():
+            return False
+        if self._statement_rounds == MOST_ROUNDS and not self._follows:
+            return False  # those that come again and again are left to the next ingestion
+        self._statement_rounds += 1
+        changed = self._changed_by(statements)
+        for name, why in sorted(changed.items()):
+            warn_of_changed_values(name, why)
+        record = self._asked.record.without(changed.keys())
+        store(self.spool, record)
+        self.spool.forget_row_statements()
+        self._statements_looked_at = 0
+        self._asked = replace(self._asked, record=record)
+        return bool(changed)
+
+    def _has_row_statements(self) -> bool:
+        """Whether the engine has met such statements since this was last asked: events before may not be spooled."""
+        statements, self._statements_looked_at = self.spool.row_statements(self._statements_looked_at)
+        return bool(statements) and (
+            self._statements_looked_at > _MOST_STATEMENTS or bool(self._changed_by(statements))
+        )
+
+    def _changed_by(self, statements: Sequence[RowStatement]) -> dict[str, str]:
+        with connect(self._settings) as db:
+            acting = acting_names(db, self._settings.database)
+        changed = changed_tables(statements, self._asked.tables, acting)
+        return {name: why for name, why in changed.items() if name in self._asked.record.complete}
+
     def _has_made_tables(self) -> bool:
         """Whether the engine has met statements that make tables anew; events before them may not be spooled yet."""
         if self.spool.statements == self._statements:
@@ -247,9 +282,11 @@ class DatabaseCapture:
     def _read_up_to_changes(self) -> None:
         """Spool the log of tables that must be read again, so that no event of theirs comes that is older."""
         self._statements = 0
-        if self._asked.changed or self._has_made_tables():
+        self._statements_looked_at = 0
+        if self._asked.changed or self._has_made_tables() or self._has_row_statements():
             self._read_log()
             self._note_made_tables()
+            self._note_row_statements()
             self._note_changed_layouts()
             self.close()
 
@@ -276,6 +313,8 @@ class DatabaseCapture:
             mariadb=asked.is_mariadb,
             follows=follows,
         )
+        if self.spool.begins_anew:
+            self.spool.end_snapshot_with(ends(asked.followed, self._settings.database))
         if not asked.followed:
             settings["snapshot.mode"] = "no_data"
         self._engine = Engine(settings, self._settings.kind, self.spool.folder / "engine.log")
@@ -312,7 +351,7 @@ class DatabaseCapture:
 
     def _tables_changed(self, now: float) -> bool:
         """Whether there are other tables to read than when the engine began, or rows that the log does not name."""
-        if self._has_made_tables() or self._cascades.have_acted(self._asked.followed):
+        if self._has_made_tables() or self._has_row_statements() or self._cascades.have_acted(self._asked.followed):
             return True
         if now < self._next_listing:
             return False

@@ -93,7 +93,9 @@ def database_state(place: SourcePaths, cascades: CascadedRows, start: str | None
         record = cascades.prepare(db, tables, record)
         if not spool.has_position and (large := large_tables(db, settings, tables)):
             first = cascades.with_children(record.without(large), tables).complete
-            record = replace(record, complete=first)  # the others are read when the log has a position
+            others = record.complete - first if spool.begins_anew else frozenset[str]()
+            # The others are read when the log has a position.
+            record = replace(record, complete=first, outdated=record.outdated | others)
             store(spool, record)
         lost = record.complete & record.incomplete
         changed = dict.fromkeys(sorted(lost), _WAS_LOST) | changed_layouts(source, tables, record, layouts)

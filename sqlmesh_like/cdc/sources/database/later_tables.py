@@ -22,7 +22,7 @@ from sqlmesh_like.cdc.sources.database.read_tables import ReadRows, ReadTables, 
 from sqlmesh_like.cdc.sources.database.readiness import require_keys
 from sqlmesh_like.cdc.sources.database.row_snapshot import row_segments
 from sqlmesh_like.cdc.sources.database.server import Table, connect, publish_tables, published_tables
-from sqlmesh_like.cdc.sources.database.spool import number_of, spool_of, truncates, write_lines
+from sqlmesh_like.cdc.sources.database.spool import begins, ends, number_of, spool_of, write_lines
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.fault_points import fault_point
 
@@ -35,12 +35,13 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
 
     `places`: where in the log that was read tables were made anew.
 
-    Of a table that the spool has had before, all rows of the lake go first: changes since are missing. A large table is
-    read in ranges of its key, and where the record has some of them, without missing a change since, from there on;
-    none of its rows is in the spool before all have been read. After a kill other tables are read once more. Raises
-    SmlError where they cannot be read.
+    Of a table that the spool has had before, rows of the lake that are not read again go: changes since are missing. A
+    large table is read in ranges of its key, and where the record has some of them, without missing a change since,
+    from there on; none of its rows is in the spool before all have been read. After a kill other tables are read once
+    more. Raises SmlError where they cannot be read.
     """
     spool, settings = spool_of(place), database_of(place.source)
+    outdated = [table for table in tables if str(table) in record.outdated]
     with connect(settings) as db:
         require_keys(db, place.source, tables)
         hidden = _publish(db, publication_of(place.source, spool), tables) if settings.kind == "postgresql" else ()
@@ -59,6 +60,8 @@ def add_rows(place: SourcePaths, tables: Sequence[Table], record: ReadTables, pl
     for table in divided:
         for segment in sorted(spool.ranges_of(table).glob("*.gz")):
             spool.append_file(segment)
+    if outdated:
+        spool.append(ends(outdated, settings.database))
     fault_point("database.read_again")
     record = record.completed(frozenset(map(str, tables)))
     store(spool, record)
@@ -77,13 +80,13 @@ def _publish(db: sa.Connection, publication: str, tables: Sequence[Table]) -> Se
 def _add_whole(
     place: SourcePaths, tables: Sequence[Table], segments: Sequence[Path], record: ReadTables, places: Mapping[str, str]
 ) -> ReadTables:
-    """Add segments with all rows of tables. After a kill the lake may have some of them, which go first then."""
+    """Add segments with all rows of tables. After a kill the lake may have some of them, which may be gone by then."""
     spool, names = spool_of(place), frozenset(map(str, tables))
     outdated = [table for table in tables if str(table) in record.outdated]
     record = record.without(names).made_at(names, places)
     store(spool, record)
     if outdated:
-        spool.append(truncates(outdated, database_of(place.source).database))
+        spool.append(begins(outdated, database_of(place.source).database))
     for segment in segments:
         spool.append_file(segment)
     return record
@@ -104,7 +107,7 @@ def _begin_ranges(place: SourcePaths, table: Table, record: ReadTables, places: 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if name in record.outdated:
-        write_lines(folder / "000000000000.gz", truncates([table], database_of(place.source).database))
+        write_lines(folder / "000000000000.gz", begins([table], database_of(place.source).database))
     return record
 
 

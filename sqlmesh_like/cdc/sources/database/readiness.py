@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlmesh_like.cdc.sources.database.connector_settings import database_of, declared_table
 from sqlmesh_like.cdc.sources.database.logged_rows import Problem, binlog_problems
 from sqlmesh_like.cdc.sources.database.partitions import unlogged_parts
-from sqlmesh_like.cdc.sources.database.server import Table, partitioned_above
+from sqlmesh_like.cdc.sources.database.server import Table, partitioned_above, versioned_tables
 from sqlmesh_like.errors import MachineError, ProjectError, nearest
 from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import DatabaseSettings, Source, SourceTable
@@ -150,6 +150,11 @@ def _of_mysql(db: sa.Connection, settings: DatabaseSettings, tables: Sequence[Ta
         relation = _mysql_name(settings.database, table.name)
         if not _is_readable(db, relation):
             yield Problem(f"its user {account} may not read {table}", f"GRANT SELECT ON {relation} TO {account};")
+    for name in sorted(versioned_tables(db, settings).intersection(table.name for table in tables)):
+        yield Problem(
+            f"{name} is system-versioned: its log has deletes as updates, and rows of its history",
+            "take it out of the source (`tables:` of the database, or its declaration)",
+        )
     grants = " ".join(str(row[0]).upper() for row in db.execute(sa.text("show grants")).all())
     if "ALL PRIVILEGES ON *.*" in grants:
         return

@@ -236,6 +236,17 @@ def tables_of(db: sa.Connection, settings: DatabaseSettings, *, with_columns: bo
     return tuple(sorted(tables, key=lambda table: (table.schema or "", table.name)))
 
 
+def versioned_tables(db: sa.Connection, settings: DatabaseSettings) -> frozenset[str]:
+    """The tables of which MariaDB keeps former rows (`SYSTEM VERSIONING`): its log has their deletes as updates."""
+    import sqlalchemy as sa
+
+    if settings.kind != "mysql":
+        return frozenset()
+    query = "select table_name from information_schema.tables where table_schema = :database and table_type = :kind"
+    names = db.execute(sa.text(query), {"database": settings.database, "kind": "SYSTEM VERSIONED"}).scalars()
+    return frozenset(map(str, names))
+
+
 def generated_columns(db: sa.Connection) -> dict[tuple[str, str], list[str]]:
     """The columns that PostgreSQL computes, of each table that has such, by its schema and name."""
     import sqlalchemy as sa

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmesh_like.cdc.formats.message import READS_AGAIN
+from sqlmesh_like.cdc.formats.message import BEGINS, ENDS, READS_AGAIN
 from sqlmesh_like.cdc.sources.database.server import LogEnd, Table
 from sqlmesh_like.cdc.sources.source_paths import SourcePaths
 from sqlmesh_like.errors import IngestError, UsageError
@@ -26,6 +26,14 @@ SEGMENT_EVENTS = 50_000
 """Most events of a segment, of small rows."""
 _FOLDERS = ("log", "staging", "offsets")
 _REFERENCE = re.compile(r"spool:([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class RowStatement:
+    """A statement that a binary log has instead of rows, or that takes rows back, with the database it is meant for."""
+
+    database: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,26 @@ class Spool:
     def newest(self) -> int:
         """The number of the newest segment that may be read; 0: none."""
         return max(map(number_of, (self.folder / "log").glob("*.gz")), default=0)
+
+    def row_statements(self, begin: int = 0) -> tuple[tuple[RowStatement, ...], int]:
+        """Statements that a binary log has instead of rows, as far as it has been read, and the size of their file.
+
+        `begin`: those after this size.
+        """
+        file = self.folder / "row_statements"
+        if not file.exists() or file.stat().st_size <= begin:
+            return (), begin
+        with file.open("rb") as lines:
+            lines.seek(begin)
+            # Without a line that a killed process did not end: the engine reads its statement again.
+            content = lines.read().rpartition(b"\n")[0]
+        lines_of = content.decode(errors="replace").split("\n") if content else []
+        statements = tuple(RowStatement(*line.partition("\t")[::2]) for line in lines_of)
+        return statements, begin + len(content) + bool(content)
+
+    def forget_row_statements(self) -> None:
+        """Drop them: their tables are read again."""
+        (self.folder / "row_statements").unlink(missing_ok=True)
 
     @property
     def _first(self) -> int:
@@ -110,19 +138,28 @@ class Spool:
         return offset
 
     def forget(self, tables: Iterable[Table], database: str) -> None:
-        """Begin anew: what comes first empties the tables, so that rows deleted meanwhile go.
+        """Begin anew: what comes first says that the tables are read again, so that rows deleted meanwhile go.
 
         Numbers are never used again: a file with the name of one that was read would not be read.
         """
         used = [number_of(path) for name in _FOLDERS for path in (self.folder / name).iterdir() if path.stem.isdigit()]
         replace_file(self.folder / "first", str(max([*used, self._first], default=0)).encode())
-        replace_file(self.folder / "truncates.gz", gzip.compress(b"".join(truncates(tables, database))))
+        replace_file(self.folder / "truncates.gz", gzip.compress(b"".join(begins(tables, database))))
         # First what says that there was a snapshot: a kill from here on leaves a spool that begins with the truncates.
         shutil.rmtree(self.folder / "offsets")
         for path in self.folder.iterdir():
             if path.name not in ("first", "lock", "schemas", "tables.json", "truncates.gz"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         self.prepare()
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether it was begun anew, and no snapshot is complete since."""
+        return not self.has_position and (self.folder / "truncates.gz").exists()
+
+    def end_snapshot_with(self, lines: Iterable[bytes]) -> None:
+        """Let the engine write these lines after the last row of its snapshot."""
+        replace_file(self.folder / "ends", b"".join(lines))
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Add a segment after all others, at the position in the log that they have reached. No engine may run."""
@@ -132,6 +169,8 @@ class Spool:
 
     def append_file(self, segment: Path) -> None:
         """Add a complete segment by moving it, as `append` does."""
+        for prepared in (self.folder / "prepared").glob("*.prepared"):  # not in rows that were read apart from the log
+            prepared.rename(prepared.with_suffix(".unread"))
         numbers = [int(path.name) for path in (self.folder / "offsets").glob("*") if path.name.isdigit()]
         number = max(self.newest, self._first, *numbers) + 1
         newest = self.folder / "log" / f"{self.newest:012d}.gz"
@@ -173,12 +212,21 @@ def number_of(path: Path | str) -> int:
     return int(os.path.basename(path).partition(".")[0])  # noqa: PTH119 (it may be a URI)
 
 
-def truncates(tables: Iterable[Table], database: str) -> Iterator[bytes]:
-    """The lines of events that empty these tables before they are read again, so that rows deleted meanwhile go."""
+def begins(tables: Iterable[Table], database: str) -> Iterator[bytes]:
+    """The lines of events that come before all rows of these tables, which are read again."""
+    return _marks(tables, database, BEGINS)
+
+
+def ends(tables: Iterable[Table], database: str) -> Iterator[bytes]:
+    """The lines of events that come after them: rows that were not read again, as they were deleted meanwhile, go."""
+    return _marks(tables, database, ENDS)
+
+
+def _marks(tables: Iterable[Table], database: str, mark: str) -> Iterator[bytes]:
     for table in tables:
         source = {"db": database, "schema": table.schema, "table": table.name}
         event = {"op": "t", "before": None, "after": None, "source": source, "ts_ms": time.time_ns() // 10**6}
-        event[READS_AGAIN] = True
+        event[READS_AGAIN] = mark
         yield f"{json.dumps(event)}\n".encode()
 
 

@@ -151,11 +151,14 @@ def table_layouts(db: sa.Connection, tables: Iterable[Table]) -> dict[str, Table
     }
 
 
-def why_values_changed(before: TableLayout, now: TableLayout, declared: frozenset[str] | None = None) -> str | None:
+def why_values_changed(
+    before: TableLayout, now: TableLayout, declared: frozenset[str] | None = None, *, needs_full: bool = False
+) -> str | None:
     """Why old rows of a table may have other values than their events said; None where they have not.
 
     `declared`: columns that the lake has whatever events have; None: where it does not give rows the default that
-    events state for a new column.
+    events state for a new column. `needs_full`: its key in the lake has columns that the log of a deleted row has by
+    `REPLICA IDENTITY FULL` alone.
     """
     if before.table != now.table:
         return "it was dropped and created again"
@@ -176,10 +179,10 @@ def why_values_changed(before: TableLayout, now: TableLayout, declared: frozense
             why = _why_changed(before, former, column, is_rewritten=is_rewritten)
         if why is not None:
             return why
-    return _why_unknown(before, now)
+    return _why_unknown(before, now, needs_full=needs_full)
 
 
-def _why_unknown(before: TableLayout, now: TableLayout) -> str | None:
+def _why_unknown(before: TableLayout, now: TableLayout, *, needs_full: bool) -> str | None:
     """Why the log may lack keys of rows that were deleted, or left by an update of their key."""
     known = {each.table: each for each in before.identities}
     for own in now.identities:
@@ -188,6 +191,8 @@ def _why_unknown(before: TableLayout, now: TableLayout) -> str | None:
             continue
         if former.key is not None and former.key != own.key:
             return "its primary key was replaced"
+        if needs_full and former.written != own.written:
+            return "its replica identity may have been another one than FULL"
         if former.written != own.written and not set(own.indexes) <= set(former.indexes):
             return "its replica identity was changed"
     return None

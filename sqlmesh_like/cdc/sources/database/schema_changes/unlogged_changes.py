@@ -17,6 +17,7 @@ from sqlmesh_like.cdc.sources.database.schema_history import made_tables
 from sqlmesh_like.cdc.sources.database.server import Table
 from sqlmesh_like.cdc.sources.database.spool import Spool
 from sqlmesh_like.errors import IngestError
+from sqlmesh_like.names import storable_name
 from sqlmesh_like.project.nodes import Source
 
 _log = logging.getLogger("sqlmesh_like.cdc")
@@ -103,6 +104,19 @@ def changed_layouts(
         before, now = record.layouts.get(name), layouts.get(name)
         if before is None or now is None or (before.table != now.table and str(table) not in record.complete):
             continue  # another table of the same name is read as a new one
-        if why := why_values_changed(before, now, declared.get(name)):
+        if why := why_values_changed(before, now, declared.get(name), needs_full=_needs_full(source, table)):
             changed[str(table)] = why
     return changed
+
+
+def _needs_full(source: Source, table: Table) -> bool:
+    """Whether the declared key has columns that the table's primary key has not.
+
+    Of a table without one, PostgreSQL refuses to delete rows that it would log without a key.
+    """
+    declared = declared_table(source, table)
+    if declared is None or declared.ingest is None or not table.key:
+        return False
+    known = {storable_name(name).lower() for name in table.key}
+    own = {name.lower() for name in declared.ingest.primary_key if name != declared.ingest.origin}
+    return not own <= known
