@@ -191,6 +191,7 @@ def test_tables_beside_the_source_lose_their_rows_and_copies_go(
 
 
 @pytest.mark.fault("an erasure on a store that cannot be done as a whole", ends="refuses")
+@pytest.mark.release
 def test_what_cannot_be_forgotten_is_refused_before_it_begins(
     shop: StoreRegister, server: S3Server, capsys: pytest.CaptureFixture[str]
 ) -> None:

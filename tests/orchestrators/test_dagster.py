@@ -14,6 +14,7 @@ from demo.shop.log import land
 from tests.environments import python_of
 from tests.orchestrators.root_project import EXAMPLES, copy_root_project, environment
 
+pytestmark = pytest.mark.release  # an environment of its own, which takes longer to make than all of its tests
 HERE = Path(__file__).parent
 
 
@@ -57,7 +58,6 @@ def test_every_table_is_an_asset_and_every_data_test_its_check(project: Path) ->
     assert all(check["passed"] and check["dagster_dbt/failed_row_count"] == 0 for check in checks.values())
 
 
-@pytest.mark.release
 def test_a_selection_of_assets_is_what_sml_builds(project: Path) -> None:
     recorded = materialize(project, "dws/user_agg")
     assert recorded["success"], recorded["errors"]
@@ -65,7 +65,6 @@ def test_a_selection_of_assets_is_what_sml_builds(project: Path) -> None:
     assert recorded["checks"].keys() == {"unique_user_agg_device_model", "not_null_user_agg_num"}
 
 
-@pytest.mark.release
 def test_what_fails_warns_and_is_skipped_is_seen_by_dagster(project: Path) -> None:
     (project / "models/dwd/dwd_product.sql").write_text("select nothing from {{ source('shop', 'product') }}")
     test = "{{ config(severity='warn') }} select user_id from {{ ref('dwd_user') }} where user_id <> 1"
@@ -81,7 +80,6 @@ def test_what_fails_warns_and_is_skipped_is_seen_by_dagster(project: Path) -> No
     assert "not_null_dwd_product_product_id" not in recorded["checks"]
 
 
-@pytest.mark.release
 def test_on_spark_a_table_for_which_nothing_changed_is_materialized_too(project: Path) -> None:
     profile = (project / "profiles.yml").read_text()
     warehouse = project.parent / "warehouse"
