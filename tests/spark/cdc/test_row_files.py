@@ -30,11 +30,11 @@ TYPES: dict[str, pa.DataType] = {
     "Op": pa.string(), "id": pa.int32(), "name": pa.string(), "price": pa.decimal128(14, 4), "number": pa.string(),
     "wide": pa.decimal128(38, 10), "at": pa.timestamp("us", "UTC"), "local": pa.timestamp("us"), "day": pa.date32(),
     "yes": pa.bool_(), "raw": pa.binary(), "small": pa.int16(), "tiny": pa.int8(), "big": pa.int64(),
-    "count": pa.uint32(), "hash": pa.uint64(), "single": pa.float32(), "double": pa.float64(), "cents": pa.string(),
-    "word": pa.dictionary(pa.int32(), pa.string()), "ms": pa.timestamp("ms", "Europe/Berlin"),
+    "count": pa.uint32(), "hash": pa.uint64(), "single": pa.float32(), "double": pa.float64(), "rate": pa.float64(),
+    "cents": pa.string(), "word": pa.dictionary(pa.int32(), pa.string()), "ms": pa.timestamp("ms", "Europe/Berlin"),
 }  # fmt: skip
 DECLARED = {"id": "bigint", "price": "decimal(10,2)", "number": "int", "cents": "decimal(6,2)", "single": "string",
-            "double": "decimal(10,3)"}  # fmt: skip
+            "rate": "decimal(10,3)"}  # fmt: skip
 
 
 def row(id: int | None, op: str | None = None, **values: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def row(id: int | None, op: str | None = None, **values: Any) -> dict[str, Any]:
         "Op": op, "id": id, "name": f"n{id}", "price": Decimal("12.3400"), "number": "12", "cents": "1.5",
         "wide": Decimal("1234567890123456789012345678.0123456789"), "at": NOON, "local": NOON.replace(tzinfo=None),
         "day": NOON.date(), "yes": True, "raw": b"\x00\xff", "small": 7, "tiny": -128, "big": 2**62, "count": 2**32 - 1,
-        "hash": 2**64 - 1, "single": 0.1, "double": id / 8 if id else 1e-7, "word": "w",
+        "hash": 2**64 - 1, "single": 0.1, "double": 7.0, "rate": (id or 4) / 8, "word": "w",
         "ms": NOON.replace(microsecond=123000),
     }  # fmt: skip
     return {**plain, **values}
