@@ -86,8 +86,8 @@ class WatchLoop:
     def _planner(self, now: datetime) -> Planner:
         """The planner of a round, which knows the queries of those before it.
 
-        Other calls may know of files that were edited since: what they store replaces this record, and no round reads
-        it again.
+        Other calls may know of files that were edited since: what they store replaces this record, and each round goes
+        on from what the first one knew.
         """
         planner = self.lake.planner(now)
         self._queries = self._queries or planner.queries
