@@ -151,10 +151,12 @@ def decode(
     kept = OF_FILE if events is None else ()
     unread = [_without_rows(group.frame, layout, _NO_SCHEMA, kept) for group, shape in groups if shape is None]
     known = open_rereads(timeline)
-    emptied = (
-        _emptied(events, layout, share, known) if events is not None and share.has_truncates else _Emptied((), known)
+    of_tables = (
+        _table_events(events, layout, share, known)
+        if events is not None and share.has_truncates
+        else _TableEvents((), known)
     )
-    unread += [] if emptied.refused is None else [_without_rows(emptied.refused, layout, _WHOSE_TRUNCATE)]
+    unread += [] if of_tables.refused is None else [_without_rows(of_tables.refused, layout, _WHOSE_TRUNCATE)]
     if events is not None and not judged and not unread:
         unread = [_without_rows(events.where("false"), layout, "")]
     judged += [validate_events(frame, layout, also_kept=kept) for frame in unread]
@@ -164,16 +166,16 @@ def decode(
     kept_events = held(frame) if is_read_twice else HeldFrame(frame)
     counts = count_events(kept_events.frame, layout)
     decoded = Decoded(
-        *(layout, kept_events, counts, settled, emptied.truncates, defaults if stored else {}, share.bytes),
+        *(layout, kept_events, counts, settled, of_tables.truncates, defaults if stored else {}, share.bytes),
         is_of_files=events is None,
         letter_rows=letter_rows,
     )
     decoded = _complete_events(decoded, shapes, uri if stored else None, letter_rows, again=again)
     if place.source.ingest.database is not None:
-        _require_rows(decoded, {**known, **emptied.rereads})
+        _require_rows(decoded, {**known, **of_tables.rereads})
     fits = decoded.counts.good > 0
-    rereads = {origin: replace(each, fits=each.fits or fits) for origin, each in emptied.rereads.items()}
-    decoded = replace(decoded, rereads=rereads, has_other_rereads=emptied.rereads != known)
+    rereads = {origin: replace(each, fits=each.fits or fits) for origin, each in of_tables.rereads.items()}
+    decoded = replace(decoded, rereads=rereads, has_other_rereads=of_tables.rereads != known)
     return _without_deletes(decoded) if share.table.ingest.deletes == "retention" else decoded
 
 
@@ -393,7 +395,7 @@ def _without_rows(events: Frame, layout: OdsLayout, why: str, also_kept: Sequenc
 
 
 @dataclass(frozen=True)
-class _Emptied:
+class _TableEvents:
     """What a batch says of a table as a whole. `rereads`: what is being read again after it, by origin.
 
     `refused`: truncates of source tables whose rows cannot be told apart from others'.
@@ -404,7 +406,7 @@ class _Emptied:
     refused: Frame | None = None
 
 
-def _emptied(events: Frame, layout: OdsLayout, share: Share, known: Mapping[str, Reread]) -> _Emptied:
+def _table_events(events: Frame, layout: OdsLayout, share: Share, known: Mapping[str, Reread]) -> _TableEvents:
     """The last truncate of each source table, and of which all rows have been read again; else the events to refuse.
 
     Rows that were not read again go when all have been read: which of them could not be ingested is known then, however
@@ -419,7 +421,7 @@ def _emptied(events: Frame, layout: OdsLayout, share: Share, known: Mapping[str,
     elif len(share.sources) > 1:
         is_all = "false"
     if ingest.origin is None and not frame.where(f"not {is_all}").isEmpty():
-        return _Emptied((), known, frame)
+        return _TableEvents((), known, frame)
     mark = f"coalesce(get_json_object(value, '$.{READS_AGAIN}'), '') as mark"
     rows = frame.selectExpr("position", "origin", mark).collect()
     latest, rereads = dict[tuple[str, bool], Truncate](), dict(known)
@@ -436,4 +438,4 @@ def _emptied(events: Frame, layout: OdsLayout, share: Share, known: Mapping[str,
         truncate = Truncate(at, origin or None, reads_again=said in (ENDS, "true"))
         before = latest.get((origin, truncate.reads_again), truncate)
         latest[origin, truncate.reads_again] = max(before, truncate, key=attrgetter("position"))
-    return _Emptied(tuple(latest.values()), rereads)
+    return _TableEvents(tuple(latest.values()), rereads)

@@ -284,7 +284,7 @@ def json_text(value: Value) -> str | None:
 
 def _nested_text(value: Value) -> str:
     fractions = list(_fractions(value))
-    text = _written(value) if fractions else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _java_json(value) if fractions else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if _CONTROL.search(text):
         raise NotProvenError("a control character in nested JSON")
     return text if all(map(double_text, fractions)) else Rewritten(text)
@@ -298,14 +298,14 @@ def _fractions(value: Value) -> Iterator[Fraction]:
         yield value
 
 
-def _written(value: Value) -> str:
+def _java_json(value: Value) -> str:
     """JSON whose numbers with a fraction are Java's."""
     match value:
         case dict():
-            members = (f"{json.dumps(name, ensure_ascii=False)}:{_written(each)}" for name, each in value.items())
+            members = (f"{json.dumps(name, ensure_ascii=False)}:{_java_json(each)}" for name, each in value.items())
             return f"{{{','.join(members)}}}"
         case list():
-            return f"[{','.join(map(_written, value))}]"
+            return f"[{','.join(map(_java_json, value))}]"
         case Fraction():
             return double_text(value) or value.text
     return json.dumps(value, ensure_ascii=False)

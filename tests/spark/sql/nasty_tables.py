@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import duckdb
 from pyspark.sql import DataFrame, SparkSession
 
+from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.duck_types import duck_type
+from sqlmesh_like.duckdb.exact_sql import SETUP
 from sqlmesh_like.names import Column
 from tests.spark.sql.nasty_values import ALPHABETS, NAMES, pairs
 
 TYPES = {f"{side}_{NAMES[type_]}": type_ for side in "ab" for type_ in ALPHABETS}
 SCHEMA = (Column("k", "int"), *(Column(name, type_) for name, type_ in TYPES.items()))
 _NUMBERS = {"date": "unix_date({})", "timestamp": "unix_micros({})"}  # Python has no year 10,000
+
+
+@contextmanager
+def nasty_duckdb(name: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB as it computes the steps of programs, with the table of this name."""
+    with closing(sandbox()) as db:
+        for statement in SETUP:
+            db.execute(statement)
+        create_duck_table(db, name)
+        yield db
 
 
 def create_duck_table(db: duckdb.DuckDBPyConnection, name: str) -> None:

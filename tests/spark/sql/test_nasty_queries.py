@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from random import Random
 
 import duckdb
@@ -20,13 +20,12 @@ from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.dialects import SPARK
 from sqlmesh_like.duckdb.allow_list import FUNCTIONS, first_unproven
 from sqlmesh_like.duckdb.dialect import duck_text
-from sqlmesh_like.duckdb.duck_connection import sandbox
 from sqlmesh_like.duckdb.duck_types import without_zone
-from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
+from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from sqlmesh_like.duckdb.guards import add_guards, add_type_checks
 from tests.levels import IS_DEEP
 from tests.spark.sql.nasty_queries import queries
-from tests.spark.sql.nasty_tables import SCHEMA, create_duck_table, create_spark_view, duck_item, plain, spark_item
+from tests.spark.sql.nasty_tables import SCHEMA, create_spark_view, duck_item, nasty_duckdb, plain, spark_item
 from tests.spark.sql.nasty_values import AGGREGATES, expressions
 from tests.spark.sql.random_expressions import KINDS, typed
 
@@ -37,10 +36,7 @@ SEED = 38
 
 @pytest.fixture(scope="module")
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    with closing(sandbox()) as db:
-        for statement in SETUP:
-            db.execute(statement)
-        create_duck_table(db, "v")
+    with nasty_duckdb("v") as db:
         yield db
 
 

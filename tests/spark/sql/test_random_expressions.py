@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
@@ -18,10 +18,9 @@ from sqlglot.errors import SqlglotError
 
 from sqlmesh_like.analyze.expressions.synonyms import with_known_names
 from sqlmesh_like.dialects import SPARK
-from sqlmesh_like.duckdb.duck_connection import sandbox
-from sqlmesh_like.duckdb.exact_sql import SETUP, Unproven, exact
+from sqlmesh_like.duckdb.exact_sql import Unproven, exact
 from tests.levels import count
-from tests.spark.sql.nasty_tables import SCHEMA, create_duck_table, create_spark_view, duck_item, plain, spark_item
+from tests.spark.sql.nasty_tables import SCHEMA, create_spark_view, duck_item, nasty_duckdb, plain, spark_item
 from tests.spark.sql.random_expressions import KINDS, typed
 
 _REFUSALS = (PySparkException, Py4JJavaError, ValueError, OverflowError, TypeError)
@@ -43,10 +42,7 @@ class Computed:
 
 @pytest.fixture(scope="module")
 def duck() -> Iterator[duckdb.DuckDBPyConnection]:
-    with closing(sandbox()) as db:
-        for statement in SETUP:
-            db.execute(statement)
-        create_duck_table(db, "whole")
+    with nasty_duckdb("whole") as db:
         yield db
 
 
