@@ -31,9 +31,13 @@ def must_advance_frontier(planned: PlannedModel, history: History) -> bool:
 
 
 def defers_frontier(planned: PlannedModel) -> bool:
-    """Whether a commit without Spark is left to a later run: on a store, for small inputs that may change again."""
+    """Whether a commit without Spark is left out: on a store, for small inputs that may change again.
+
+    And of a slice, which stores no frontier of its own.
+    """
     reads_little = sum(item.volume.bytes for item in planned.inputs if item.volume is not None) <= SMALL_INPUT
-    return is_store(planned.target.uri) and reads_little and not _is_at_rest(planned)
+    is_left = planned.slice is not None or (is_store(planned.target.uri) and not _is_at_rest(planned))
+    return reads_little and is_left
 
 
 def _is_at_rest(planned: PlannedModel) -> bool:
