@@ -23,7 +23,7 @@ from sqlglot.time import format_time
 from sqlmesh_like.dialects.generators import Write, generate_again
 from sqlmesh_like.dialects.node_notes import copy_notes, with_flat_notes
 from sqlmesh_like.dialects.predicates import with_whole_comparisons
-from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, WITH_SUFFIX, readable
+from sqlmesh_like.dialects.tokens import EXPLICIT_CROSS, TYPES_OF_SUFFIXES, WITH_SUFFIX, readable
 
 _NAME, _PATTERN, _COMMA, _UNIT = "written_name", "written_pattern", "written_comma", "written_unit"
 _SUFFIX = "written_suffix"
@@ -74,7 +74,7 @@ def _meant_by(call: exp.Anonymous) -> exp.Expr | None:
         call.set("this", call.name.removeprefix(_COMPUTED_UNIT))
     elif call.name.startswith(WITH_SUFFIX):
         suffix = call.name.removeprefix(WITH_SUFFIX)
-        number = exp.cast(call.expressions[0], _TYPES_OF_SUFFIXES[suffix.upper()], dialect=SPARK)
+        number = exp.cast(call.expressions[0], TYPES_OF_SUFFIXES[suffix.upper()], dialect=SPARK)
         number.meta[_SUFFIX] = suffix
         return number
     return None
@@ -141,9 +141,6 @@ def _arguments(tokens: Sequence[Token], opening: int) -> list[list[Token]]:
         elif depth > 1 or token.token_type != TokenType.L_PAREN:
             arguments[-1].append(token)
     return arguments
-
-
-_TYPES_OF_SUFFIXES = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 
 
 def is_literal_with_suffix(node: exp.Expr) -> bool:

@@ -20,7 +20,8 @@ _BEFORE_A_VALUE = frozenset({
 """After these a plus is a sign."""
 WITH_SUFFIX = "_sml_number_with_"
 """How the function is named that stands for a whole number with the suffix of its type until there is a tree: `7L`."""
-_SUFFIXES = ("L", "S", "Y")
+TYPES_OF_SUFFIXES = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
+"""Of whole numbers."""
 _BRACKETS = ((TokenType.L_PAREN, "("), (TokenType.R_PAREN, ")"))
 _REWRITTEN = frozenset({TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW, TokenType.DCOLON})
 
@@ -93,7 +94,7 @@ def _is_suffixed(tokens: Sequence[Token], at: int) -> bool:
     """Whether a number and its suffix surround the sign of a cast that the tokenizer puts between them."""
     if tokens[at].token_type != TokenType.DCOLON or tokens[at - 1].token_type != TokenType.NUMBER:
         return False
-    return tokens[at - 1].text.isdigit() and at + 1 < len(tokens) and tokens[at + 1].text.upper() in _SUFFIXES
+    return tokens[at - 1].text.isdigit() and at + 1 < len(tokens) and tokens[at + 1].text.upper() in TYPES_OF_SUFFIXES
 
 
 def _like(token: Token, kind: TokenType, text: str, end: int) -> Token:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from math import exp, log
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sqlmesh_like.plan.cluster.job_price import is_of_job
-from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import ChangeVolume, TableRecord, TableState, Volume, completed_at
 
 if TYPE_CHECKING:  # what has nothing to do imports none of it
     from sqlmesh_like.classify.strategy import Strategy
@@ -318,9 +318,7 @@ def _seconds(state: TableState, record: TableRecord) -> float | None:
     """How long the newest run took; None if its commit does not record it."""
     try:
         began = datetime.fromisoformat(record.started)
-        _, _, completed = (state.frontier or "").partition("_")
-        ended = datetime.strptime(completed, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
-        taken = (ended - began).total_seconds()
+        taken = (completed_at(state.frontier) - began).total_seconds()
     except (ValueError, TypeError):
         return None
     return taken if taken > 0 and record.seconds_expected > 0 else None

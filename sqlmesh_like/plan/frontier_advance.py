@@ -7,10 +7,10 @@ one, or many, would be read again and again.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from sqlmesh_like.names import is_store
-from sqlmesh_like.plan.history import History
+from sqlmesh_like.plan.history import History, completed_at
 from sqlmesh_like.plan.model_plan import SMALL_INPUT, PlannedModel
 
 _AFTER_COMMITS = 10
@@ -41,9 +41,8 @@ def defers_frontier(planned: PlannedModel) -> bool:
 
 
 def _is_at_rest(planned: PlannedModel) -> bool:
-    completed = [(item.end or "").partition("_")[2] for item in planned.inputs if item.has_moved]
     try:
-        newest = max(datetime.strptime(each, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC) for each in completed)
+        newest = max(completed_at(item.end) for item in planned.inputs if item.has_moved)
     except ValueError:  # an input that is no Hudi table, or none that has moved
         return True
     return newest + _AT_REST < planned.now

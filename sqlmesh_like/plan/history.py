@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from sqlmesh_like.errors import NewerVersionError
@@ -111,6 +112,12 @@ class TableState:
     @property
     def exists(self) -> bool:
         return self.frontier is not None
+
+
+def completed_at(frontier: str | None) -> datetime:
+    """When the commit that a frontier names was completed. Raises ValueError where it names none."""
+    _, _, completed = (frontier or "").partition("_")
+    return datetime.strptime(completed, "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Up to version 18 `Double.toString` does not always write the shortest text that means the number (JDK-4511638): it takes
 a number for equally far from both of its neighbours, which powers of two are not, and no text that lies right between
 two numbers. Below 2^52 (2^21 of 32 bits) what lies there has more digits than any text that is tried. Powers of two
-from `PLAIN` on have so few digits that all of them are written.
+from 2^-9, the first that has no exponent, have so few digits that all of them are written.
 """
 
 from __future__ import annotations

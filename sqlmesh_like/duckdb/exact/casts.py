@@ -33,6 +33,7 @@ from sqlmesh_like.duckdb.exact.values import (
     scale_of,
     text_of_double,
     with_year_of_four_digits,
+    without_negative_zero,
 )
 
 _DAY = "[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
@@ -100,7 +101,7 @@ def _seconds(node: exp.Cast) -> str:
 
 def _of_floating(node: exp.Cast, given: str, wanted: str) -> str:
     """Of a float, Spark casts the double that it is."""
-    double = _without_negative_zero(cast_of(node.this.copy(), "double")) if given == "float" else node.this
+    double = without_negative_zero(cast_of(node.this.copy(), "double")) if given == "float" else node.this
     if wanted.startswith("decimal"):
         node.replace(decimal_of_double(double, wanted))
     elif wanted == "double":
@@ -108,10 +109,6 @@ def _of_floating(node: exp.Cast, given: str, wanted: str) -> str:
     else:
         raise Unproven(f"a cast of {given} to {wanted}")
     return wanted
-
-
-def _without_negative_zero(double: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=exp.Add(this=double, expression=cast_of(exp.Literal.number(0), "double")))
 
 
 def _text(node: exp.Cast, given: str) -> str:
@@ -166,7 +163,7 @@ def replace_by_value(node: exp.Expr, text: exp.Expr, wanted: str) -> str:
         raise Unproven(f"a cast of string to {wanted}")
     value: exp.Expr = exp.TryCast(this=text.copy(), to=cast_of(exp.null(), wanted).args["to"])
     if wanted == "double":
-        value = _without_negative_zero(value)
+        value = without_negative_zero(value)
     is_meant, is_nothing = (duck_template(f"regexp_full_match(x, '{pattern}')", x=text) for pattern in (meant, nothing))
     value = exp.Case().when(is_nothing, cast_of(exp.null(), wanted)).else_(value)
     node.replace(exp.Paren(this=only_where(exp.or_(is_nothing.copy(), is_meant), text, value, wanted)))

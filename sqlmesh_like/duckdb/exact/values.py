@@ -139,9 +139,12 @@ def replace_by_double(node: exp.Expr, left: str, right: str) -> str:
     """Rewrite an operation on doubles so that it never returns negative zero."""
     if not (is_exact_double(left) and is_exact_double(right)):
         raise Unproven(f"doubles made of {left} and {right}")
-    zero = exp.Cast(this=exp.Literal.number(0), to=exp.DataType.build("double"))
-    node.replace(exp.Paren(this=exp.Add(this=exp.Paren(this=node.copy()), expression=zero)))
+    node.replace(without_negative_zero(exp.Paren(this=node.copy())))
     return "double"
+
+
+def without_negative_zero(double: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=exp.Add(this=double, expression=cast_of(exp.Literal.number(0), "double")))
 
 
 def with_year_of_four_digits(value: exp.Expr, text: exp.Expr) -> exp.Expr:

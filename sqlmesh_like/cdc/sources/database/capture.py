@@ -155,7 +155,7 @@ class DatabaseCapture:
         is_first = not self.spool.has_position
         self._read_log()
         while (
-            any((self._note_made_tables(), self._note_row_statements(), self._note_changed_layouts()))
+            any((self._note_made_tables(), self._note_row_statements(), self._note_changed_layouts()))  # all of them
             or self._add_cascaded_rows()
             or (is_first and self._has_unread_tables())
         ):
