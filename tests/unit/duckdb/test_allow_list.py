@@ -235,6 +235,11 @@ def test_types_that_spark_combines_otherwise_do_not_bind(table: duckdb.DuckDBPyC
     assert guard_in(str(caught.value)) == OF_OTHER_TYPES[expression]
 
 
+def test_a_text_is_no_number_of_months(table: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(duckdb.BinderException, match="to_months"):
+        _bind(table, "add_months(d, n)")
+
+
 @pytest.mark.parametrize("expression", OF_FITTING_TYPES)
 def test_types_that_both_engines_combine_alike_bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     _bind(table, expression)
