@@ -21,7 +21,7 @@ from sqlmesh_like.cdc.formats.base64_numbers import (
 )
 from sqlmesh_like.cdc.formats.encoding import DATES, MOMENTS, TIMES_OF_DAY, Encoding
 from sqlmesh_like.errors import IngestError
-from sqlmesh_like.sql_text import spark_identifier, spark_literal
+from sqlmesh_like.sql_text import spark_identifier, spark_literal, spark_pattern
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ALIASES = {"integer": "int", "long": "bigint", "smallint": "int", "tinyint": "int", "short": "int", "byte": "int"}
@@ -214,6 +214,9 @@ def _with_all_digits(number_type: str) -> str:
 _INTEGER_DIGITS = 19  # of a bigint
 
 
+_NOT_LATIN1 = spark_pattern(r"[^\x00-\xff]")
+
+
 def decoder(field: SourceField, text: str, exact: str) -> str:
     """Spark SQL of a field's value, NULL where it cannot be read. `text`, `exact`: it as string, as `exact_type`.
 
@@ -243,7 +246,8 @@ def _decoder(field: SourceField, text: str, exact: str) -> str:
         case Encoding.BASE64:
             return _cast(f"try_to_binary({text}, 'BASE64')", "binary", field.type)
         case Encoding.LATIN1:
-            return _cast(f"encode({text}, 'ISO-8859-1')", "binary", field.type)
+            # Spark encodes what ISO-8859-1 lacks as a question mark.
+            return _cast(f"if({text} rlike {_NOT_LATIN1}, null, encode({text}, 'ISO-8859-1'))", "binary", field.type)
         case Encoding.BASE64_DECIMAL:
             if field.type == "string":
                 return decimal_text(text, field.scale)

@@ -74,6 +74,7 @@ def test_canal_messages_hold_many_rows_and_the_types_of_mysql(spark: SparkSessio
         canal("INSERT", []),
         canal("UPSERT", [canal_row(6)]),
         canal("INSERT", [canal_row(7), canal_row(8, colour="red")]),
+        canal("INSERT", [canal_row(9, raw="中")]),
     )
     assert shop.types() == {
         "id": "decimal(20,0)",
@@ -96,6 +97,7 @@ def test_canal_messages_hold_many_rows_and_the_types_of_mysql(spark: SparkSessio
         (6, "type `INSERT` without `data`"),
         (7, "unknown type `UPSERT`"),
         (8, "`mysqlType` lacks column `colour`"),
+        (9, "column `raw`: cannot read 中 as binary"),
     }
 
 

@@ -206,6 +206,15 @@ def test_values_of_all_types_are_the_sources(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_bytes_of_canal_are_those_of_its_one_byte_texts(tmp_path: Path) -> None:
+    """Anything else was decoded before: Spark would encode it as question marks."""
+    lake = Lake(tmp_path, format="canal")
+    rows = [canal("INSERT", {"id": id, "raw": raw}) for id, raw in enumerate(["\xff\x80a", "a中"])]
+    report = lake.ingest(*({**row, "mysqlType": {"id": "bigint", "raw": "blob"}} for row in rows))
+    assert lake.rows() == [{"id": 0, "raw": b"\xff\x80a"}] and lake.reasons == []
+    assert "column `raw`: cannot read a中 as binary" in str(report.first_dead_letter)
+
+
 def test_a_shops_log_gives_its_rows(tmp_path: Path) -> None:
     """Partitions, an order, moves, deletes, late events and tombstones, in many batches without Spark."""
     keys = {"user": "id", "product": "pid", "user_order": "id"}
