@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
-from sqlmesh_like.errors import NewerVersionError
-from sqlmesh_like.names import Schema
+from sqlmesh_like.errors import NewerVersionError, NodeError
+from sqlmesh_like.names import Schema, TableName
 
 RECORD_KEY = "record"
 """Key of a model's record in its commits' metadata."""
@@ -112,6 +112,13 @@ class TableState:
     @property
     def exists(self) -> bool:
         return self.frontier is not None
+
+
+def require_table(table: TableName, state: TableState) -> None:
+    """Raise NodeError if a table that is to be read does not exist, before an engine is started."""
+    if not state.exists:
+        hint = "run `sml ingest` or build its model first"
+        raise NodeError(f"the table {table} does not exist yet ({state.uri})", hint=hint)
 
 
 def completed_at(frontier: str | None) -> datetime:

@@ -17,7 +17,16 @@ from sqlmesh_like.plan.cluster.job_price import JobPrice, JobsDone
 from sqlmesh_like.plan.cost import Estimate, paces
 from sqlmesh_like.plan.frozen.declared import frozen_partitions
 from sqlmesh_like.plan.frozen.frozen_plan import kept_partitions, kept_strategy, require_tables
-from sqlmesh_like.plan.history import AS_WRITTEN, NO_CHANGE, ChangeVolume, History, TableRecord, TableState, Volume
+from sqlmesh_like.plan.history import (
+    AS_WRITTEN,
+    NO_CHANGE,
+    ChangeVolume,
+    History,
+    TableRecord,
+    TableState,
+    Volume,
+    require_table,
+)
 from sqlmesh_like.plan.slices.sliced_build import Slice, SlicedBuild
 from sqlmesh_like.render.rendered import InputRef
 
@@ -134,9 +143,7 @@ class PlannedModel:
     def require_inputs(self) -> None:
         """Raise NodeError if the table of an input does not exist, before an engine is started."""
         for item in self.inputs:
-            if not item.state.exists:
-                hint = "run `sml ingest` or build its model first"
-                raise NodeError(f"the table {item.ref.table} does not exist yet ({item.state.uri})", hint=hint)
+            require_table(item.ref.table, item.state)
 
     def as_recorded(self) -> PlannedModel:
         """The plan with the inputs as of the run that wrote the table, and the clock of that run.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlmesh_like.errors import Location, ProjectError, SqlError
 from sqlmesh_like.names import TableName
-from sqlmesh_like.plan.history import TableState
+from sqlmesh_like.plan.history import TableState, require_table
 from sqlmesh_like.plan.planner import Planner
 from sqlmesh_like.project.nodes import ModelConfig
 from sqlmesh_like.render.rendered import RenderedModel, RenderedTest
@@ -67,6 +67,8 @@ def run_test(
         place = error.location if test.test_type == "singular" else _declaration(test)
         raise SqlError(f"data test {test.name}: {error.message}", location=place, hint=error.hint) from None
     tables = planner.tables(facts, states)
+    for name, state in tables.items():
+        require_table(name, state)
     limit = test.config.get("limit")
     failing = (
         exp.select("*").from_(_as_subquery(facts.tree)).limit(int(str(limit))) if limit is not None else facts.tree
