@@ -24,7 +24,7 @@ from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.bucket_hash import buckets_of
 from sqlmesh_like.names import KEY
 
-MOST_KEYS = 5_000
+MOST_KEYS = 20_000
 """More keys are looked up by Spark."""
 _MOST_FILES = 2_000
 _MOST_BYTES = 256 * 1024**2

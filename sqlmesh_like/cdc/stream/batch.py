@@ -35,8 +35,6 @@ from sqlmesh_like.cdc.tables.dead_letters import stored_dead_letters
 from sqlmesh_like.cdc.tables.table_batch import commit
 from sqlmesh_like.errors import NodeError, ProjectError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.hudi.key_lookup import MOST_KEYS
-from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.project.nodes import IngestSource, SourceTable
 from sqlmesh_like.remedies import remedy
@@ -104,8 +102,6 @@ def ingest_batch(
             routing, shares={name: share for name, share in routing.shares.items() if name not in without}
         )
         is_here = _is_here(lines)
-        if is_here:
-            _require_few_keys(place, routing)
         letter_rows = _letters(context, is_here=is_here)
         decoded, failed = decode_all(place, events, routing, letter_rows, in_order=isinstance(mark.extent, Files))
         try:
@@ -130,14 +126,6 @@ def ingest_batch(
         finally:
             for each in decoded:
                 each.release()
-
-
-def _require_few_keys(place: SourcePaths, routing: Routed) -> None:
-    """Leave a batch to Spark before its events are decoded, if rows of more keys are looked up than may be here."""
-    for share in routing.shares.values():
-        is_looked_up = bool(share.table.ingest and share.table.ingest.order_by)
-        if is_looked_up and share.lines > MOST_KEYS and Timeline(place.table_uri(share.table)).exists:
-            raise NotProvenError(f"{share.table.table}: the rows of {share.lines:,} events are looked up")
 
 
 def _is_here(lines: LogLines) -> bool:

@@ -14,6 +14,7 @@ from sqlmesh_like.cdc.formats.source_types import quoted_name
 from sqlmesh_like.cdc.frames import Frame, frame_query, in_spark, literal_frame
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.merge.counts import ranged_columns
+from sqlmesh_like.cdc.merge.merge_sql import is_rekeyed
 from sqlmesh_like.cdc.schema.ods_layout import OdsLayout
 from sqlmesh_like.hudi.avro_schema import schema_of
 from sqlmesh_like.hudi.bucket_count import known_buckets
@@ -41,10 +42,14 @@ class LookedUpRows:
 
     @property
     def are_as_named(self) -> bool:
-        """Whether each row is in the partition that its event names, and not newer, if each key has one event."""
+        """Whether each row is in the partition that its event names, and not newer, if each key has one event.
+
+        That of the former key of a changed one is not.
+        """
         versions = {key: (part, rank) for key, part, *rank in self.events}
         return all(
-            part == versions[key][0] and None not in rank and rank <= versions[key][1] for key, part, *rank in self.rows
+            key in versions and part == versions[key][0] and None not in rank and rank <= versions[key][1]
+            for key, part, *rank in self.rows
         )
 
     def frame(self, events: Frame) -> Frame:
@@ -68,7 +73,7 @@ def looked_up_rows(decoded: Decoded, uri: str) -> LookedUpRows | None:
     """
     layout, timeline = decoded.layout, Timeline(uri)
     frontier = timeline.frontier
-    if decoded.counts.blind > MOST_KEYS or decoded.counts.rekeyed or frontier is None:
+    if decoded.counts.blind > MOST_KEYS or frontier is None:
         return None
     avro = timeline.schema_json(frontier)
     stored = {column.name.lower(): column for column in (schema_of(avro) if avro else ())}
@@ -76,16 +81,23 @@ def looked_up_rows(decoded: Decoded, uri: str) -> LookedUpRows | None:
     typed = [stored[column.name.lower()].name for column in ranged if column.type in _COMPARABLE]
     ranks = (*layout.orders("row"), "position") if layout.order_columns else ()
     columns = [layout.record_key("row"), layout.partition("row"), *ranks]
-    kept = [*columns, *(f"row.{quoted_name(name)}" for name in typed)]
-    read = decoded.good.where("lacks_before_position").selectExpr(*(f"{sql} as c{n}" for n, sql in enumerate(kept)))
-    events = [tuple(event) for event in read.collect()]
-    values = {name: {event[len(columns) + number] for event in events} for number, name in enumerate(typed)}
+    blind = decoded.good.where("lacks_before_position")
+    events = _collected(blind, [*columns, *(f"row.{quoted_name(name)}" for name in typed)])
+    keys = [(event[0], *event[len(columns) :]) for event in events]
+    if decoded.counts.rekeyed:
+        former = [layout.record_key("before"), *(f"before.{quoted_name(name)}" for name in typed)]
+        keys += _collected(blind.where(is_rekeyed(layout)), former)
+    values = {name: {key[number] for key in keys} for number, name in enumerate(typed, start=1)}
     buckets = known_buckets(timeline) or 1
-    rows = rows_by_key(timeline, KeyLookup({event[0] for event in events}, _stored_names(layout), buckets, values))
+    rows = rows_by_key(timeline, KeyLookup({key[0] for key in keys}, _stored_names(layout), buckets, values))
     if rows is None:
         return None
     parts = [row if layout.partition_field else (row[0], "", *row[1:]) for row in rows]
     return LookedUpRows(layout, [event[: len(columns)] for event in events], parts)
+
+
+def _collected(events: Frame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in events.selectExpr(*(f"{sql} as c{n}" for n, sql in enumerate(columns))).collect()]
 
 
 def _stored_names(layout: OdsLayout) -> list[str]:

@@ -367,7 +367,7 @@ def test_a_run_over_a_table_that_is_not_there_fails_before_spark_starts(project:
 
 def test_a_data_test_of_a_table_that_is_not_there_fails_before_spark_starts(project: Path, capsys: Shown) -> None:
     (project / "models" / "tested.yml").write_text(
-        "version: 2\nsources: [{name: later, schema: ods, tables: [{name: user, columns: [{name: id, data_tests: [unique]}]}]}]\n"
+        "sources: [{name: later, schema: ods, tables: [{name: user, columns: [{name: id, data_tests: [unique]}]}]}]\n"
     )
     assert main(["test", "-s", "source:later"]) == 1
     shown = capsys.readouterr().out
