@@ -68,11 +68,17 @@ def estimate_work(
 
 
 def _has_whole_groups(compiled: CompiledModel) -> bool:
-    """Whether something is computed over all rows of a query below; not of one whose rows the table itself holds."""
+    """Whether something is computed over all rows of a query below; not of one whose rows the table itself holds.
+
+    Of an aggregate over all rows that is not merged, such as COUNT(DISTINCT), it holds the result alone.
+    """
     relation = compiled.facts.relation
     if relation is None:
         return False
-    is_held = not isinstance(relation, Windowed) or with_rows_below(relation) is not None
+    if isinstance(relation, Windowed):
+        is_held = with_rows_below(relation) is not None
+    else:
+        is_held = compiled.classification.strategy != "group_recompute"
     return any(is_one_group(node) for node in walk(relation) if node is not relation or not is_held)
 
 

@@ -222,6 +222,7 @@ def planned(
     print_: str | None = None,
     sql: str = ROWS,
     paces: Mapping[str, float] | None = None,
+    held: Volume = LARGE,
 ) -> PlannedModel:
     """The plan of a model that was built, after its input changed so; None: it has not."""
     model = with_refresh(compiled(sql, COLUMNS), refresh)
@@ -232,7 +233,7 @@ def planned(
     )  # fmt: skip
     target = TableState("m", "cow", "5_5", record)
     states = {unique_id: TableState(unique_id, "cow", "2_2" if change else "1_1") for unique_id in (T, U)}
-    return plan_model(model, target, states, _History(change or ChangeVolume()), NOW)
+    return plan_model(model, target, states, _History(change or ChangeVolume(), held), NOW)
 
 
 def with_refresh(model: CompiledModel, refresh: Refresh) -> CompiledModel:
@@ -353,6 +354,18 @@ def test_the_whole_query_is_compared_where_following_the_change_took_long_before
     plan.require_allowed()
     assert planned(FEW, paces={"row_based": 9.0}).strategy == "row_based"  # a slow machine is slow in either way
     assert planned(FEW, paces={**slow, "recompute_merge": 9.0}).strategy == "row_based"
+
+
+WHOLE_GROUPS = {
+    "select count(distinct a) as n from ods.t": "recompute_merge",
+    "select max(a) as n from ods.t": "aggregate_merge",
+    "select s, count(distinct a) as n from ods.t group by s": "group_recompute",
+}
+
+
+@pytest.mark.parametrize("sql", WHOLE_GROUPS)
+def test_the_only_group_is_not_read_both_as_it_was_and_as_it_is(sql: str) -> None:
+    assert planned(FEW, sql=sql, held=Volume(bytes=4000, rows=1, files=1, partitions=1)).strategy == WHOLE_GROUPS[sql]
 
 
 @pytest.mark.parametrize("refresh", ["incremental", "strict"])
