@@ -269,7 +269,7 @@ PROVEN = {
     "select i as n from t where exists (select max(i) from u)": "int",
     "select i as n from t where i in (select max(i) from u)": "int",
     "select i as n from t where exists (select k from u where u.k = t.s group by k having count(*) > 1)": "int",
-    "select (select count(*) from u where k = t.s and exists (select 1 from t v where v.i = u.i)) as n from t": "bigint",
+    "select (select count(*) from u where k = s and exists (select 1 from t v where v.i = u.i)) as n from t": "bigint",
     "select max(f) over () as n from t": "double",
     "select max(f) over (order by dt range 6 preceding) as n from t": "double",
     "select sum(i) over (order by ts desc range between interval 90 minutes preceding and interval '2' days following)"
