@@ -160,7 +160,9 @@ def _always_has_a_row(select: exp.Select) -> bool:
 
 
 def asks_an_aggregate(predicate: exp.Exists | exp.In) -> bool:
-    """Whether EXISTS or IN is of an aggregate that names a table around it: without types, other names are not known.
+    """Whether EXISTS or IN may be of an aggregate of rows that the row around it chooses, as far as the text says it.
+
+    EXISTS of an aggregate would be always true otherwise. IN names a table around it: whose other names are is unknown.
 
     >>> import sqlglot
     >>> query = sqlglot.parse_one("select 1 from t where exists (select max(a) from u where u.b = t.b)")
@@ -169,7 +171,9 @@ def asks_an_aggregate(predicate: exp.Exists | exp.In) -> bool:
     """
     query = predicate.this if isinstance(predicate, exp.Exists) else predicate.args.get("query")
     selects = query.find_all(exp.Select) if isinstance(query, exp.Query) else ()
-    return any(_is_asked(each) and _always_has_a_row(each) and _names_table_around(each) for each in selects)
+    aggregates = [each for each in selects if _is_asked(each) and _always_has_a_row(each)]
+    is_exists = isinstance(predicate, exp.Exists) and query in aggregates
+    return is_exists or any(_names_table_around(each) for each in aggregates)
 
 
 def _names_table_around(select: exp.Select) -> bool:
