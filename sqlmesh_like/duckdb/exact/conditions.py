@@ -150,6 +150,8 @@ def require_as_in_spark(column: exp.Column, select: exp.Select) -> None:
     if _always_has_a_row(select) and (_is_asked(select) or select.args.get("having")):
         message = "an aggregate with HAVING of rows chosen by the row around it"
         raise Unproven(OF_AGGREGATE if _is_asked(select) else message)
+    if not _is_asked(select) and not _always_has_a_row(select) and not select.args.get("group"):
+        raise Unproven("a value of rows chosen by the row around it that is not an aggregate")  # Spark refuses it
 
 
 def _always_has_a_row(select: exp.Select) -> bool:

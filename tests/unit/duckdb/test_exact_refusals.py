@@ -32,6 +32,8 @@ UNPROVEN = {
     "select (select max(q.c) from (select count(*) as c from u where u.k = t.s) as q) as n from t": _OF_AGGREGATE,
     "select i as n from t where exists (select 1 from u left join u as v on v.k = t.s where u.i = t.i)":
         "a query that reads the row around it elsewhere than in its WHERE",
+    "select (select u.i from u where u.k = t.s) as n from t":
+        "a value of rows chosen by the row around it that is not an aggregate",
     "select (select max(u.i + t.i) from u where u.k = t.s) as n from t":
         "a query that reads the row around it elsewhere than in its WHERE",
     "select count(i, l) as n from t": "COUNT of several values",
