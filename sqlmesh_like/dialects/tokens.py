@@ -23,13 +23,23 @@ WITH_SUFFIX = "_sml_number_with_"
 TYPES_OF_SUFFIXES = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 """Of whole numbers."""
 _BRACKETS = ((TokenType.L_PAREN, "("), (TokenType.R_PAREN, ")"))
-_REWRITTEN = frozenset({TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW, TokenType.DCOLON})
+_SETS = frozenset({TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS})
+_CONDITIONS = frozenset({
+    TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.NULLSAFE_EQ,
+    TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.IS, TokenType.IN, TokenType.LIKE, TokenType.ILIKE,
+    TokenType.RLIKE, TokenType.BETWEEN,
+})  # fmt: skip
+"""Words and signs of expressions that the parser reads in ROLLUP, CUBE and GROUPING SETS within brackets only."""
+_REWRITTEN = frozenset({
+    TokenType.INTERVAL, TokenType.PLUS, TokenType.CROSS, TokenType.WINDOW, TokenType.DCOLON, *_SETS,
+})  # fmt: skip
 
 
 def readable(tokens: Sequence[Token]) -> list[Token]:
     """The tokens for the parser."""
     if not any(token.token_type in _REWRITTEN for token in tokens):
         return list(tokens)
+    tokens = _with_bracketed_keys(tokens)
     read: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -55,6 +65,39 @@ def readable(tokens: Sequence[Token]) -> list[Token]:
             read[-2:] = [name, brackets[0], number, brackets[1]]
             at += 1
     return read
+
+
+def _with_bracketed_keys(tokens: Sequence[Token]) -> Sequence[Token]:
+    """The tokens with brackets around the conditions among the keys of ROLLUP, CUBE and GROUPING SETS.
+
+    Source: `groupingSet` in Spark's `SqlBaseParser.g4`, which is any expression.
+    """
+    starts = [at + 1 for at, token in enumerate(tokens) if token.token_type in _SETS]
+    read = list(tokens)
+    for start in reversed(starts):
+        for first, last in reversed(_conditions_among(read, start)):
+            read.insert(last + 1, _like(read[last], TokenType.R_PAREN, ")", read[last].end))
+            read.insert(first, _like(read[first], TokenType.L_PAREN, "(", read[first].end))
+    return read
+
+
+def _conditions_among(tokens: Sequence[Token], start: int) -> list[tuple[int, int]]:
+    """The first and last token of each condition in a list in brackets, the first of which is at `start`."""
+    found: list[tuple[int, int]] = []
+    depth, first, is_condition = 0, start + 1, False
+    for at in range(start, len(tokens)):
+        kind = tokens[at].token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        is_end = depth == 0 or (depth == 1 and kind == TokenType.COMMA)
+        if is_end and is_condition and first < at:
+            found.append((first, at - 1))
+        if depth == 0:
+            break
+        if is_end:
+            first, is_condition = at + 1, False
+        elif depth == 1 and kind in _CONDITIONS:
+            is_condition = True
+    return found
 
 
 def _interval(tokens: Sequence[Token]) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from sqlmesh_like.analyze.binding.time_windows import NAME as WINDOW
 from sqlmesh_like.analyze.binding.time_windows import time_window_of
 from sqlmesh_like.duckdb.dialect import DATE_PARTS
 from sqlmesh_like.duckdb.exact.aggregates import CHOOSES_ANY, CHOOSES_BY
-from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, is_condition
+from sqlmesh_like.duckdb.exact.conditions import AS_VALUE, OF_AGGREGATE, asks_an_aggregate, is_condition
 from sqlmesh_like.duckdb.exact.form_registry import listed_forms
 from sqlmesh_like.duckdb.exact.list_forms import unproven_list
 from sqlmesh_like.duckdb.exact.texts import PLAIN_REGEX
@@ -134,6 +134,8 @@ def _unproven_text(node: exp.Expr) -> str | None:
                 return "SUBSTRING from a position that is not a positive number"
         case exp.In() if node.args.get("query") and not is_condition(node) and not is_shown_alone(node):
             return AS_VALUE
+        case exp.Exists() | exp.In() if asks_an_aggregate(node):
+            return OF_AGGREGATE
         case exp.In() if node.args.get("unnest"):
             return "IN UNNEST"
         case exp.Expr() if (name := _CHOICES.get(type(node))) and not _is_of_group(node):

@@ -45,7 +45,8 @@ class Case:
     frozen_before: str | None = None
 
     def __str__(self) -> str:
-        return "import datetime\nfrom decimal import Decimal\n\n" + pformat(self, width=118, sort_dicts=False)
+        imports = "import datetime\nfrom decimal import Decimal\nfrom math import nan\n\n"
+        return imports + pformat(self, width=118, sort_dicts=False)
 
     @cached_property
     def schemas(self) -> dict[str, Schema]:

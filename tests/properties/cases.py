@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from tests.levels import IS_DEEP
-from tests.properties import groups, joins, limits, rowwise
+from tests.properties import chains, groups, joins, limits, rowwise
 from tests.properties.case import Batch, Case
 from tests.properties.expressions import of
 from tests.properties.query import Builder, Built, Maker
 from tests.properties.values import batches, tables
 
-MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS}
+MAKERS: dict[str, Maker] = {**rowwise.MAKERS, **joins.MAKERS, **groups.MAKERS, **chains.MAKERS}
 TOPMOST: dict[str, Maker] = limits.MAKERS
 """What is maintained only where nothing is above it."""
 CONSTRUCTS = (*MAKERS, *TOPMOST)

@@ -12,7 +12,7 @@ KINDS = ("join", "left join", "right join", "full join", "left semi join", "left
 _KEYS = ("int", "int", "int", "string", "date", "boolean")
 
 
-def _equal(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
+def equal(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
     """An equality of one type, of columns or of an expression; NULL-safe now and then."""
     shared = [type_ for type_ in _KEYS if of(left, type_) and of(right, type_)]
     type_ = b.one_of(shared)
@@ -24,15 +24,15 @@ def _equal(b: Builder, left: Sequence[Col], right: Sequence[Col]) -> str:
 
 def _condition(b: Builder, left: Source, right: Source) -> str:
     """One or two equalities, and what else must hold."""
-    condition = _equal(b, left.columns, right.columns)
+    condition = equal(b, left.columns, right.columns)
     if b.sometimes(4):
-        condition += f" and {_equal(b, left.columns, right.columns)}"
+        condition += f" and {equal(b, left.columns, right.columns)}"
     if b.sometimes(4):
-        condition += f" and {_compared(b, left, right)}"
+        condition += f" and {compared(b, left, right)}"
     return condition
 
 
-def _compared(b: Builder, left: Source, right: Source) -> str:
+def compared(b: Builder, left: Source, right: Source) -> str:
     mine, theirs = (b.one_of(of(side.columns, "int")).name for side in (left, right))
     return f"{mine} {b.one_of(['<', '>', '<>'])} {theirs}"
 
@@ -44,7 +44,7 @@ def _select(b: Builder, columns: Sequence[Col], rest: str) -> Built:
 
 def joined(b: Builder, size: int, kind: str) -> Built:
     left, right = b.two(size, *b.one_of([("l", "r"), ("a", "x"), ("o", "old")]))
-    condition = (_compared if b.sometimes(6) else _condition)(b, left, right)
+    condition = (compared if b.sometimes(6) else _condition)(b, left, right)
     if kind in ("left semi join", "left anti join"):
         sql = f"select {quoted(left.alias)}.* from {left.sql} {kind} {right.sql} on {condition}"
         return Built(sql, left.query.columns, made(left, right))
@@ -96,7 +96,7 @@ def three_tables(b: Builder, size: int, construct: str) -> Built:
     kinds = [b.one_of(["join", "join", "left join"]) for _ in range(2)]
     both = [*left.columns, *right.columns]
     rest = f"{left.sql} {kinds[0]} {right.sql} on {_condition(b, left, right)}"
-    rest += f" {kinds[1]} {third.sql} on {_equal(b, both, third.columns)}"
+    rest += f" {kinds[1]} {third.sql} on {equal(b, both, third.columns)}"
     built = _select(b, [*both, *third.columns], rest)
     return Built(built.sql, built.columns, made(left, right, third) | set(kinds))
 
@@ -124,7 +124,7 @@ def membership(b: Builder, size: int, kind: str) -> Built:
                 known = f" where {_condition(b, inner, outer)}"
             item = column.name
             if known and b.sometimes(4):
-                known = f" where {_equal(b, inner.columns, outer.columns)} group by {b.one_of(inner.columns).name}"
+                known = f" where {equal(b, inner.columns, outer.columns)} group by {b.one_of(inner.columns).name}"
                 item = f"{b.one_of(['min', 'max'])}({item})"
             part = f"{b.one_of(of(outer.columns, 'int')).name} {kind} (select {item} from {inner.sql}{known})"
         case "scalar subquery":
@@ -147,10 +147,10 @@ def tested(b: Builder, size: int, construct: str) -> Built:
     """EXISTS and IN as values: below OR and NOT, in CASE, in the SELECT list."""
     outer, inner = b.two(size, "around", "inner1")
     mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
-    where = _equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
+    where = equal(b, inner.columns, outer.columns) + b.where(inner.columns, 2, " and")
     test = b.one_of([
         f"{mine} in (select {theirs} from {inner.sql})", f"{mine} not in (select {theirs} from {inner.sql})",
-        f"exists (select 1 from {inner.sql} where {_compared(b, inner, outer)})",
+        f"exists (select 1 from {inner.sql} where {compared(b, inner, outer)})",
         f"exists (select 1 from {inner.sql} where {where})", f"exists (select 1 from {inner.sql})",
         f"{mine} in (select {theirs} from {inner.sql} where {where})",
     ])  # fmt: skip
@@ -176,9 +176,9 @@ def correlated(b: Builder, size: int, construct: str) -> Built:
                      f"count(distinct {column})"])  # fmt: skip
     mine = b.one_of(of(outer.columns, "int")).name
     guard = b.one_of(["", f" and {mine} >= 0", f" and {column} <> 1"])
-    where = f"{_equal(b, inner.columns, outer.columns)}{guard}"
+    where = f"{equal(b, inner.columns, outer.columns)}{guard}"
     if construct == "correlated by less":
-        where = f"{_compared(b, inner, outer)}{guard}{b.one_of(['', f' and {where}'])}"
+        where = f"{compared(b, inner, outer)}{guard}{b.one_of(['', f' and {where}'])}"
     if b.sometimes(3):  # what both branches of an OR ask for
         where = " or ".join(f"({where}{b.where(inner.columns, 1, ' and')})" for _ in range(2))
     one = f"(select {call} from {inner.sql} where {where})"
@@ -193,7 +193,7 @@ def lateral(b: Builder, size: int, construct: str) -> Built:
     """A query to the right that reads the left: its rows, the first of them, aggregates of them, or a value."""
     outer, inner = b.two(size, "around", "inner1")
     mine, theirs = (b.one_of(of(source.columns, "int")).name for source in (outer, inner))
-    where = b.one_of([_condition, _compared])(b, inner, outer) + b.where(inner.columns, 4, " and")
+    where = b.one_of([_condition, compared])(b, inner, outer) + b.where(inner.columns, 4, " and")
     last = b.one_of(inner.columns).name
     first = f" order by {last} {b.one_of(['', 'desc '])}limit {b.one_of([1, 2])}"
     form = b.one_of(["rows", "rows", "first", "first", "one", "value", "window", "window"])

@@ -19,7 +19,7 @@ from tests.levels import count
 from tests.properties.case import Case
 from tests.properties.cases import CONSTRUCTS, Drawn, cases, examples
 
-CASES = count(25, 500, 5_000)
+CASES = count(60, 500, 5_000)
 Stored = Counter[tuple[Any, ...]]
 
 

@@ -6,7 +6,7 @@ Names are chosen to collide: with aliases that the compiler generates, with each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from hypothesis import strategies as st
@@ -21,7 +21,10 @@ VALUES: dict[str, Sequence[object]] = {
     "string": (None, "", "x", "X", "a,b", "N"),
     "date": (None, date(2024, 1, 1), date(2024, 2, 29), date(2023, 12, 31)),
     "boolean": (None, True, False),
+    "double": (None, 0.0, -0.0, float("nan"), 1.5),
+    "timestamp": (None, datetime(2024, 1, 1), datetime(2024, 1, 1, 12, 30), datetime(2023, 12, 31, 23, 59)),
 }
+_OTHER_TYPES = ("date", "decimal(10,2)", "boolean", "string", "double", "timestamp")
 KEYS = ("1", "2", "3", "4", "5", "N", "")
 _KINDS = ("put", "put", "change", "change", "delete", "rekey", "rewrite", "back", "late")
 
@@ -36,7 +39,7 @@ def names(count: int) -> SearchStrategy[list[str]]:
 @st.composite
 def tables(draw: DrawFn) -> Columns:
     """Two integers, a text, and up to two columns of other types."""
-    more = draw(st.lists(st.sampled_from(["date", "decimal(10,2)", "boolean", "string"]), max_size=2))
+    more = draw(st.lists(st.sampled_from(_OTHER_TYPES), max_size=2))
     types = ["int", "int", "string", *more]
     return tuple(zip(draw(names(len(types))), types, strict=True))
 

@@ -156,8 +156,9 @@ class FromReader:
             join = _by_shared_names(join, left, right)
         kind = _kind(join)
         if shared := {source.alias for source in left.sources} & {source.alias for source in right.sources}:
-            if join.args.get("using") or left.merged or right.merged:  # by which Spark tells qualified columns apart
-                raise Unsupported("QRY009", f"two items of FROM with the name {min(shared)!r}", join)
+            # By the name Spark tells qualified columns apart; those of items without one are never qualified.
+            if right.merged or (any(shared) and (join.args.get("using") or left.merged)):
+                raise Unsupported("QRY009", f"two items of FROM with the name {max(shared)!r}", join)
             right = _apart(right, len(left.sources))
         if right.merged and (join.args.get("using") or left.merged):
             raise Unsupported("QRY009", "USING in a nested join beside another one", join, "JOIN")

@@ -160,7 +160,7 @@ class Scope:
         """Raises UnknownName where a column or star is qualified by an alias that is not in FROM."""
         qualifier = column.text("table")
         if qualifier and qualifier.lower() not in self._by_alias:
-            aliases = [source.alias for source in self.sources]
+            aliases = [source.alias for source in self.sources if source.alias]
             hint = nearest(qualifier, aliases) or f"known: {', '.join(aliases)}"
             raise UnknownName(f"unknown table or alias {qualifier!r} in {column.sql(SPARK)}", column, hint)
 
@@ -215,7 +215,9 @@ class Scope:
         if len(outputs) > 1:
             places = list(dict.fromkeys(f"{source}.{column.name}" for source, _ in outputs))
             hint = f"write {' or '.join(places)}"
-            if len(places) < len(outputs):
+            if not all(source for source, _ in outputs):
+                hint = "an item of FROM has no name: give it an alias, and write that before the column"
+            elif len(places) < len(outputs):
                 hint = "two items of FROM have one name: give each an alias of its own"
             raise UnknownName(f"the column {column.name!r} is ambiguous", column, hint)
         if not outputs:

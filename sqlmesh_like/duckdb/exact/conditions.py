@@ -133,6 +133,74 @@ def _exists(node: exp.Exists, types: Types) -> str:
     return "boolean"
 
 
+OF_AGGREGATE = "EXISTS or IN of an aggregate of rows that are chosen by the row around it"
+"""Where DuckDB has a row, as SQL has, and Spark may have none."""
+
+
+def require_as_in_spark(column: exp.Column, select: exp.Select) -> None:
+    """Raise Unproven unless a SELECT that reads a column of a query around it has the same rows in Spark.
+
+    Spark makes joins of such queries. To its EXISTS and IN, an aggregate without GROUP BY has no row where no row is
+    chosen, though it always has one; of scalar subqueries, it looks for these at the top alone. Source:
+    `PullupCorrelatedPredicates` and `RewriteCorrelatedScalarSubquery` of Spark 3.5.
+    """
+    clause = column.find_ancestor(exp.Select, exp.Where)
+    if clause is None or clause.parent is not select:
+        raise Unproven("a query that reads the row around it elsewhere than in its WHERE")
+    if _always_has_a_row(select) and (_is_asked(select) or select.args.get("having")):
+        message = "an aggregate with HAVING of rows chosen by the row around it"
+        raise Unproven(OF_AGGREGATE if _is_asked(select) else message)
+    if not _is_asked(select) and not _always_has_a_row(select) and not select.args.get("group"):
+        raise Unproven("a value of rows chosen by the row around it that is not an aggregate")  # Spark refuses it
+
+
+def _always_has_a_row(select: exp.Select) -> bool:
+    """Whether it is an aggregate without GROUP BY."""
+    calls = (call for item in select.expressions for call in item.find_all(exp.AggFunc))
+    is_aggregate = any(call.find_ancestor(exp.Select, exp.Window) is select for call in calls)
+    return not select.args.get("group") and (is_aggregate or bool(select.args.get("having")))
+
+
+def asks_an_aggregate(predicate: exp.Exists | exp.In) -> bool:
+    """Whether EXISTS or IN may be of an aggregate of rows that the row around it chooses, as far as the text says it.
+
+    EXISTS of an aggregate would be always true otherwise. IN names a table around it: whose other names are is unknown.
+
+    >>> import sqlglot
+    >>> query = sqlglot.parse_one("select 1 from t where exists (select max(a) from u where u.b = t.b)")
+    >>> asks_an_aggregate(query.find(exp.Exists))
+    True
+    """
+    query = predicate.this if isinstance(predicate, exp.Exists) else predicate.args.get("query")
+    selects = query.find_all(exp.Select) if isinstance(query, exp.Query) else ()
+    aggregates = [each for each in selects if _is_asked(each) and _always_has_a_row(each)]
+    is_exists = isinstance(predicate, exp.Exists) and query in aggregates
+    return is_exists or any(_names_table_around(each) for each in aggregates)
+
+
+def _names_table_around(select: exp.Select) -> bool:
+    own = {item.alias_or_name.lower() for item in select.find_all(exp.Table, exp.Subquery)}
+    return any(column.table.lower() in _names_around(select) - own for column in select.find_all(exp.Column))
+
+
+def _names_around(select: exp.Select) -> set[str]:
+    """Names of the items of FROM of all queries around it."""
+    outer = select.find_ancestor(exp.Select)
+    if outer is None:
+        return set()
+    start = outer.args.get("from_")
+    items = [*([start.this] if start else []), *(join.this for join in outer.args.get("joins") or ())]
+    return {item.alias_or_name.lower() for item in items} | _names_around(outer)
+
+
+def _is_asked(select: exp.Select) -> bool:
+    """Whether EXISTS, IN or a query in FROM reads it, and not an expression its value."""
+    around = select.parent
+    while isinstance(around, exp.Subquery):
+        around = around.parent
+    return isinstance(around, exp.Exists | exp.In | exp.From | exp.Join | exp.SetOperation | exp.CTE)
+
+
 def _subquery(node: exp.Subquery, types: Types) -> str:
     columns = types.of_query(node)
     if len(columns) != 1:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlmesh_like.analyze.spark_types.nested_types import element_of
 from sqlmesh_like.duckdb.dialect import duck_text
 from sqlmesh_like.duckdb.duck_types import without_zone
+from sqlmesh_like.duckdb.exact.conditions import require_as_in_spark
 from sqlmesh_like.duckdb.exact.form_registry import FORMS
 from sqlmesh_like.duckdb.exact.unproven import Unproven, names_columns, require_hashed, require_only
 from sqlmesh_like.duckdb.exact.values import NULL, SHOWS_SIGN_OF_ZERO, Columns, common_of_union
@@ -49,6 +50,7 @@ def exact(query: exp.Query, relations: Relations) -> ExactQuery:
 class _Scope:
     """The columns that names in one SELECT refer to."""
 
+    select: exp.Select
     sources: Mapping[str, Columns]
     outer: _Scope | None
 
@@ -63,6 +65,7 @@ class _Scope:
                 raise Unproven(f"the column {name} is of several tables")
         if self.outer is None:
             raise Unproven(f"no column {name}")
+        require_as_in_spark(column, self.select)
         return self.outer.type_of(column)
 
 
@@ -115,7 +118,7 @@ class _Proof:
             select, "with_", "expressions", "from_", "joins", "laterals", "where", "group", "having", "distinct"
         )
         sources: dict[str, Columns] = {}
-        scope = _Scope(sources, outer)
+        scope = _Scope(select, sources, outer)
         start = select.args.get("from_")
         if start is not None:
             self._add_source(start.this, sources, outer)

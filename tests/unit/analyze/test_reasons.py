@@ -114,7 +114,7 @@ REBUILT = {
     "select t.a from ods.t where t.a in (select u.a from ods.u where u.b in (select w.b from ods.t as w where w.s"
     " = t.s))": ("QRY005", 29, "IN of a query that is correlated below its FROM"),
     "select t.a from ods.t where exists (select max(u.a) from ods.u where u.b = t.b)":
-        ("QRY005", 29, "EXISTS of an aggregate, which is always true"),
+        ("QRY005", 29, "EXISTS of an aggregate of rows that are chosen by the row around it"),
     "select a, null as z from ods.t union all (select a, null from ods.u union all select a, null from ods.u)":
         ("TYP001", 50, "UNION ALL column 'value_1' has no one proven type in all branches"),
 }  # fmt: skip

@@ -51,6 +51,24 @@ def test_beside_using_the_model_is_rebuilt() -> None:
     assert (reason.rule, reason.message) == ("QRY009", "two items of FROM with the name 't'")
 
 
+@pytest.mark.parametrize(
+    ("join", "rows"),
+    [
+        ("full join (select p, v as w from ods.u) using (p)", [("a", 1), ("b", None), ("c", 1), ("d", 2)]),
+        ("natural right join (select p, v as w from ods.u)", [("a", 1), ("b", None)]),
+    ],
+)
+def test_items_without_a_name_may_be_joined_by_using(join: str, rows: list[tuple[object, ...]]) -> None:
+    plan = compiled(f"select p, v from (select p, v from ods.t) {join}", COLUMNS)
+    assert plan.classification.strategy == "group_recompute", plan.classification.reasons
+    assert final_rows(plan, COLUMNS, PATH) == rows
+
+
+def test_a_column_of_items_without_a_name_is_ambiguous() -> None:
+    with pytest.raises(SqlError, match="the column 'p' is ambiguous\n  an item of FROM has no name: give it an alias"):
+        compiled("select p from (select p from ods.t) join ods.u on true", COLUMNS)
+
+
 def test_duckdb_refuses_them() -> None:
     tree = sqlglot.parse_one("select 1 as x from t, u as T", dialect="spark")
     assert first_unproven(tree) == "two items of FROM with one name"

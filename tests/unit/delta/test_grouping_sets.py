@@ -37,6 +37,10 @@ MERGED = {
     "expressions over keys": "select coalesce(a, 0) + 1 as k, case when grouping(a) = 1 then 'all' else 'one' end as w,"
                              " count(*) as n from ods.t group by rollup(a)",
     "expressions as keys": "select b + 1 as x, b + 1 + a as y, sum(c) as z from ods.t group by rollup(b + 1, a)",
+    "conditions as keys": "select b is null as x, s in ('x', 'y') and a > 0 as y, sum(c) as z from ods.t"
+                          " group by cube(b is null, s in ('x', 'y') and a > 0)",
+    "conditions as sets": "select a > 1 as x, s like 'x%' as y, count(*) as n from ods.t"
+                          " group by grouping sets (a > 1, rollup(b is null, s like 'x%'), ())",
     "positions": "select a as x, upper(s) as y, sum(c) as z from ods.t group by rollup(1, 2)",
     "an alias": "select upper(s) as y, max(c) as z from ods.t group by cube(y)",
     "a join below": "select x.a, sum(y.c) as n from ods.t as x join ods.t as y on x.a = y.b group by rollup(x.a, y.b)",

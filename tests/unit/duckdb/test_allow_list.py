@@ -272,3 +272,22 @@ def _bind(table: duckdb.DuckDBPyConnection, expression: str) -> None:
     tree = sqlglot.parse_one(f"select {expression} as x from t", dialect="spark")
     assert first_unproven(tree) is None
     table.execute(f"DESCRIBE {duck_text(add_type_checks(tree).transform(without_zone))}")
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_trusted"),
+    [
+        ("exists (select max(a) from u where b = c)", False),
+        ("i in (select max(a) from u where u.b = t.c)", False),
+        ("not exists (select 1 from (select count(*) as n from u where u.b = t.c) as q where n = 0)", False),
+        ("i in (select max(a) from u)", True),
+        ("exists (select 1 from u where u.b = t.c and u.a = (select max(v.a) from u as v where v.b = u.b))", True),
+        ("exists (select b from u where u.b = t.c group by b having count(*) > 1)", True),
+    ],
+)
+def test_spark_has_no_row_of_an_aggregate_of_no_rows_that_the_row_around_it_chooses(
+    condition: str, is_trusted: bool
+) -> None:
+    reason = first_unproven(sqlglot.parse_one(f"select i from t where {condition}", dialect="spark"))
+    expected = None if is_trusted else "EXISTS or IN of an aggregate of rows that are chosen by the row around it"
+    assert reason == expected

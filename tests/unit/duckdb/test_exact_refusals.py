@@ -19,7 +19,23 @@ TABLES = {
     ),
     "u": schema(i="int", k="string"),
 }  # fmt: skip
+_OF_AGGREGATE = "EXISTS or IN of an aggregate of rows that are chosen by the row around it"
 UNPROVEN = {
+    "select i as n from t where exists (select max(u.i) from u where u.k = t.s)": _OF_AGGREGATE,
+    "select i as n from t where b or not exists (select count(*) from u where k = s)": _OF_AGGREGATE,
+    "select i as n from t where exists (select count(*) from u where u.k = t.s having count(*) = 0)": _OF_AGGREGATE,
+    "select i as n from t where i not in (select max(u.i) from u where u.k = t.s)": _OF_AGGREGATE,
+    "select i as n from t where exists (select 1 from (select count(*) as c from u where u.k = t.s) as q where c = 0)":
+        _OF_AGGREGATE,
+    "select (select count(*) from u where u.k = t.s having count(*) > 1) as n from t":
+        "an aggregate with HAVING of rows chosen by the row around it",
+    "select (select max(q.c) from (select count(*) as c from u where u.k = t.s) as q) as n from t": _OF_AGGREGATE,
+    "select i as n from t where exists (select 1 from u left join u as v on v.k = t.s where u.i = t.i)":
+        "a query that reads the row around it elsewhere than in its WHERE",
+    "select (select u.i from u where u.k = t.s) as n from t":
+        "a value of rows chosen by the row around it that is not an aggregate",
+    "select (select max(u.i + t.i) from u where u.k = t.s) as n from t":
+        "a query that reads the row around it elsewhere than in its WHERE",
     "select count(i, l) as n from t": "COUNT of several values",
     "select avg(distinct i) as n from t": "AVG of distinct values",
     "select avg(w) as n from t": "AVG of decimals of 38 digits",
@@ -252,6 +268,10 @@ PROVEN = {
     "select avg(cast(d as decimal(14,2))) over (order by l rows between unbounded preceding and unbounded following)"
     " as n from t": "decimal(18,6)",
     "select count(*) over (order by l range between current row and unbounded following) as n from t": "bigint",
+    "select i as n from t where exists (select max(i) from u)": "int",
+    "select i as n from t where i in (select max(i) from u)": "int",
+    "select i as n from t where exists (select k from u where u.k = t.s group by k having count(*) > 1)": "int",
+    "select (select count(*) from u where k = s and exists (select 1 from t v where v.i = u.i)) as n from t": "bigint",
     "select max(f) over () as n from t": "double",
     "select max(f) over (order by dt range 6 preceding) as n from t": "double",
     "select sum(i) over (order by ts desc range between interval 90 minutes preceding and interval '2' days following)"

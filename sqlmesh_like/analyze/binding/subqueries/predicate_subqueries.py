@@ -291,10 +291,14 @@ def _pair(part: exp.Expr, inside: set[str]) -> tuple[exp.Expr, exp.Expr] | None:
 
 
 def _require_row_by_row(query: exp.Select, inner: Scope, outer: Scope, exists: exp.Exists) -> None:
-    """Raise Unsupported for EXISTS of a SELECT list that changes the number of rows: an aggregate always has one."""
+    """Raise Unsupported for EXISTS of a SELECT list that changes the number of rows.
+
+    An aggregate always has one, but Spark 3.5 sees it only where a row is chosen (`duckdb.exact.conditions`).
+    """
     for item in query.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             continue
         if item.find(exp.AggFunc):
-            raise Unsupported("QRY005", "EXISTS of an aggregate, which is always true", exists, "EXISTS")
+            message = "EXISTS of an aggregate of rows that are chosen by the row around it"
+            raise Unsupported("QRY005", message, exists, "EXISTS")
         require_pure(resolve_inside_out(item, inner, outer))
