@@ -20,7 +20,7 @@ QUERIES = {
     "daily": ("day", ", unique_key='id'", "select day, id, amount from {{ ref('orders') }} where amount > 10"),
     "per_day": (
         "day",
-        "",
+        ", table_type='mor'",
         "select day, count(*) as n, sum(amount) as total, max(amount) as top from {{ ref('orders') }} group by day",
     ),
     "by_tens": (
@@ -79,6 +79,9 @@ def test_slices_by_spark_are_the_table_and_go_on_after_a_kill(
         slices = Timeline(beside(uri)).commit_instants
         assert len(slices) == 2 and not Timeline(uri).exists
         shop.commit(ORDERS, dice)
+        run(select=["per_day"])
+        commits = Timeline(shop.timeline("model.shop.per_day").uri).commits
+        assert sum(each.instant.action == "replacecommit" for each in commits) > 2, "slices are log files"
         run()
         require_equal()
         assert Timeline(uri).commit_instants[:2] == slices
