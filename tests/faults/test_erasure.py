@@ -47,7 +47,7 @@ from tests.faults.tally import tallied
 from tests.levels import parametrize
 from tests.written_table import WrittenTable
 
-CHANGED = ("warehouse", "serving", "target")
+CHANGED = ("warehouse", "serving", "target", "models")
 JOINED = "left join {{ source('till', 'customers') }} c on o.customer = c.id"
 NAME, OTHER = "Ada Lovelace-Byron", "Grace Hopper"
 SOURCE = """

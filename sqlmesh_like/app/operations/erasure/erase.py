@@ -155,7 +155,8 @@ def _remove_copies(erasure: Erasure) -> None:
     for place in (erasure.place, *erasure.models, *erasure.snapshots):
         for aside in tables_set_aside(place.uri):
             shutil.rmtree(aside)
-        for left in remains(place.uri) if Timeline(place.uri).exists else ():  # else it is in one of these
+        # Of a table that is not there, one of these may be all that there is.
+        for left in remains(place.uri) if Timeline(place.uri).exists else ():
             remove(left)
     forget_rebuilt(warehouse)
     if is_store(warehouse):

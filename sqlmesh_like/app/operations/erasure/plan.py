@@ -31,10 +31,11 @@ from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
 from sqlmesh_like.hudi.recovery.table_swap import remains
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
+from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.project.nodes import Source, SourceTable
 from sqlmesh_like.project.publishing import Destination
@@ -215,11 +216,13 @@ def _downstream(
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
     dropped, there = tables_to_rebuild(loaded.target.warehouse), existing_tables(each.uri for each in places)
+    begun = existing_tables(beside(each.uri) for each in places)
+    # What a build has left that was cut short is gone on with by the run, or removed.
+    left = {each.uri for each in places if beside(each.uri) in begun or (is_local(each.uri) and remains(each.uri))}
     built = [
         each
         for each in places
-        # What a build has left that was cut short is gone on with by the run, or removed.
-        if str(each.table) in dropped or each.uri in there or tables_set_aside(each.uri) or remains(each.uri)
+        if str(each.table) in dropped or each.uri in there or each.uri in left or tables_set_aside(each.uri)
     ]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
@@ -233,15 +236,15 @@ def _downstream(
 
 
 def _readers(loaded: Loaded, lake: HudiLake, source_id: NodeId) -> frozenset[str]:
-    """Nodes downstream, and those whose table was last built from one of these, by an earlier text of its query."""
+    """Nodes downstream, and those whose table was built from one of these, by an earlier text of its query."""
     below = loaded.graph.descendants(source_id)
-    while earlier := {
+    others = [
         unique_id
         for unique_id, place in lake.catalog.places.items()
-        if place.unique_id.kind in ("model", "snapshot")
-        and unique_id not in below
-        and _inputs_read(lake, unique_id) & {source_id, *below}
-    }:
+        if place.unique_id.kind in ("model", "snapshot") and unique_id not in below
+    ]
+    inputs = dict(zip(others, side_by_side(lambda each: _inputs_read(lake, each), others), strict=True))
+    while earlier := {each for each in others if each not in below and inputs[each] & {source_id, *below}}:
         below = below.union(earlier, *map(loaded.graph.descendants, earlier))
     return below
 
