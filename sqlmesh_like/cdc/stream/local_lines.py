@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -48,8 +47,8 @@ def _lines(file: LogFile) -> tuple[list[str], int]:
     if suffix in _PACKED:
         raise NotProvenError(f"a file packed as {suffix}")
     try:
-        with file.open() as packed:
-            content = (gzip.GzipFile(fileobj=packed) if suffix == ".gz" else packed).read(MOST_BYTES + 1)
+        with file.open() as opened:
+            content = opened.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise NotProvenError(f"{file.place}: {error}") from None
     if len(content) > MOST_BYTES or b"\r" in content or content.startswith(_BYTE_ORDER):

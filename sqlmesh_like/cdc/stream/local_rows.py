@@ -7,7 +7,6 @@ Types: `ParquetToSparkSchemaConverter` of Spark 3.5.
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import defaultdict
@@ -169,16 +168,21 @@ def _csv_files(log: CsvLog, opened: Sequence[tuple[Listed, LogFile]]) -> list[Ro
         texts[each.path] = _text(file, log.csv.encoding)
         if sum(map(len, texts.values())) > MOST_BYTES:
             raise NotProvenError(_TOO_MANY)
-    sizes = {each.path: file.size for each, file in opened}
-    groups = files_by_columns([each for each, _ in opened], log.csv, log.columns_of, log.operation)
-    rows = [_csv_rows(log, names, files, texts, sizes) for names, files in groups]
+    files = {each.path: file for each, file in opened}
+    listed = [each for each, _ in opened]
+    groups = files_by_columns(listed, log.csv, log.columns_of, log.operation, lambda path: files[path].open())
+    rows = [_csv_rows(log, names, group, texts, files) for names, group in groups]
     if sum(each.rows for each in rows) > MOST_LINES:
         raise NotProvenError(_TOO_MANY)
     return rows
 
 
 def _csv_rows(
-    log: CsvLog, names: tuple[str, ...], files: Sequence[Listed], texts: Mapping[str, str], sizes: Mapping[str, int]
+    log: CsvLog,
+    names: tuple[str, ...],
+    files: Sequence[Listed],
+    texts: Mapping[str, str],
+    opened: Mapping[str, LogFile],
 ) -> RowFiles:
     read: list[tuple[Any, ...]] = []
     described = []
@@ -187,7 +191,7 @@ def _csv_rows(
         if any(len(record) != len(names) for record in records):
             raise NotProvenError("a record that has more or fewer values than its file has columns")
         read += [(*record, None, each.path, each.modified, number) for number, record in enumerate(records, 1)]
-        described.append(RowFile(each, len(records), sizes[each.path], ""))
+        described.append(RowFile(each, len(records), opened[each.path].size, ""))
     types, row = csv_rows(names, log.csv, log.operation)
     frame = RowFrame((*names, CORRUPT, *_LOCATION), read).selectExpr(
         f"{row} as {RAW}", *(f"{name} as {name.removeprefix('_sml_')}" for name in _LOCATION)
@@ -196,8 +200,8 @@ def _csv_rows(
 
 
 def _text(file: LogFile, encoding: str) -> str:
-    with file.open() as packed:
-        content = (gzip.GzipFile(fileobj=packed) if file.name.endswith(".gz") else packed).read(MOST_BYTES + 1)
+    with file.open() as opened:
+        content = opened.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise NotProvenError(_TOO_MANY)
     try:

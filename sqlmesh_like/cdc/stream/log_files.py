@@ -8,6 +8,7 @@ are listed, as by Spark. Sources: `FileStreamSource` and `InMemoryFileIndex` of 
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import IO
+from typing import IO, cast
 from urllib.parse import unquote, urlsplit
 
 from sqlmesh_like.cdc.in_process.values import NotProvenError
@@ -59,6 +60,9 @@ class LogFile:
         return Path(self.place).stat().st_size if self.content is None else len(self.content)
 
     def open(self) -> IO[bytes]:
+        """Its bytes, unpacked if it ends in `.gz`."""
+        if self.name.endswith(".gz"):
+            return cast(IO[bytes], gzip.open(self.place if self.content is None else BytesIO(self.content), "rb"))
         return Path(self.place).open("rb") if self.content is None else BytesIO(self.content)
 
     def require_unchanged(self) -> None:
