@@ -216,7 +216,11 @@ def test_tables_built_in_slices_are_registered_at_their_place(tmp_path: Path, hi
         names, partitions, rows = asked(
             hive, tables, f"show partitions {table_type}.folk", f"select id, ym from {table_type}.folk order by id"
         )
-        assert [name for _, name, _ in names] == ["folk", *(["folk_ro"] if table_type == "mor" else []), "people"]
+        assert [name for _, name, _ in names] == [
+            "folk",
+            *(["folk_ro", "folk_rt"] if table_type == "mor" else []),
+            "people",
+        ]
         last = ["4", "d"] if rebuilds else ["3", "c"]
         assert rows == [["1", "a"], ["2", "b"], last]
         assert len(partitions) == 3, partitions
