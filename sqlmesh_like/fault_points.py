@@ -84,8 +84,9 @@ PROMOTION_POINTS = (
     "promotion.moved", "promotion.table", "promotion.released", "promotion.end",
 )  # fmt: skip
 """Steps of `sml promote`; those of a commit, and of a table, occur once for each."""
-STORE_ENVIRONMENT_POINTS = ("promotion.copied", "environment.removed")
-"""Further ones on an object store: before a new table gets its properties, and before an environment's files go."""
+STORE_ENVIRONMENT_POINTS = ("promotion.ahead", "promotion.copied", "environment.removed")
+"""Further ones on an object store: before the table goes in whose place another one is put, before that gets its
+properties, and before an environment's files go."""
 NODE_POINTS = ("seed.begin", "seed.end", "snapshot.begin", "snapshot.end")
 
 POINTS = frozenset(

@@ -119,6 +119,12 @@ class PlannedModel:
         return self.compiled.table if self.edit is None else self.edit.table(self.compiled.table)
 
     @property
+    def is_beside(self) -> bool:
+        """Whether this run writes a table that takes the place of the model's once it is whole."""
+        is_slice = self.slice is not None and self.slice.is_beside
+        return is_slice or (self.slices is not None and not self.slices.is_in_place)
+
+    @property
     def then(self) -> datetime | None:
         """The clock of the run that wrote the table; None if none did."""
         return datetime.fromisoformat(self.target.record.now) if self.target.record else None

@@ -187,10 +187,7 @@ class Planner:
             full_refresh=self._is_full(model), awaited=awaited,
         )  # fmt: skip
         if self.slices is not None:
-            planned = with_slices(
-                planned, self.catalog.history, self.slices,
-                full_refresh=self._is_full(model), has_catalog=self.has_catalog,
-            )  # fmt: skip
+            planned = with_slices(planned, self.catalog.history, self.slices, full_refresh=self._is_full(model))
         planned = replace(planned, advances=True) if self.advances else planned
         return planned if self.cluster is None else self.cluster.weigh(planned)
 

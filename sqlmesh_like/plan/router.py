@@ -70,13 +70,15 @@ class Router:
         if planned.reconciles and not planned.compiled.facts.is_text_again:
             return "Spark is asked whether it reads the query as the compiler does"
         reason = self.why_spark_reads(planned.target.uri, *(item.state.uri for item in planned.inputs))
+        if planned.slice is not None and planned.slice.left is not None and _is_merge_on_read(planned):
+            return "of a merge-on-read table, slices are base files"  # rows that are upserted would be log files
         if planned.slice is not None:
             return reason or self._why_inputs_are_large(planned)
         return reason or (None if self.most_bytes is None else self._why_executors_compute(planned, self.most_bytes))
 
     def _why_executors_compute(self, planned: PlannedModel, most: int) -> str | None:
         """Of a change, if executors are on other machines: what Spark is to commit, it computes there as well."""
-        if planned.compiled.model.config.table_type != "cow":
+        if _is_merge_on_read(planned):
             return "the table is merge-on-read"
         if reason := self.why_spark_commits(planned.target.uri):
             return reason
@@ -89,7 +91,7 @@ class Router:
         """Of the first build of a table, and of one whose rows are all replaced."""
         if reason := self.why_spark_reads():
             return reason
-        if planned.compiled.model.config.table_type != "cow":
+        if _is_merge_on_read(planned):
             return "the table is merge-on-read"
         if planned.compiled.table.build is None:
             return "the query is not known in full"
@@ -99,9 +101,7 @@ class Router:
             return reason
         if not planned.compiled.facts.is_text_again:
             return "Spark is asked whether it reads the query as the compiler does"
-        if planned.target.kind == "missing" and (reason := self.why_spark_creates(planned.target.uri)):
-            return reason
-        reason = self.why_spark_registers or self.why_spark_commits(planned.target.uri)
+        reason = self.why_spark_registers_model(planned) or self.why_spark_commits(planned.target.uri)
         return reason or self.why_spark_computes_model(planned)
 
     def _why_inputs_are_large(self, planned: PlannedModel) -> str | None:
@@ -144,7 +144,11 @@ class Router:
             case "full_refresh":
                 if built := self.why_spark_builds(planned):
                     return on_spark(built)
-                return IN_PROCESS if self.most_bytes is None else replace(IN_PROCESS, because="on the driver")
+                route = IN_PROCESS if self.most_bytes is None else replace(IN_PROCESS, because="on the driver")
+                if self.why_spark_registers is None:
+                    return route
+                told = f"Spark tells the catalog {self.target.catalog} of the table once all slices are built"
+                return replace(route, because=f"{route.because}; {told}" if route.because else told)
             case "append" | "merge" | "delete+insert" | "insert_overwrite":
                 return on_spark("the strategy is the author's")
         if reason := self.why_spark_computes_model(planned):
@@ -164,6 +168,10 @@ class Router:
         if self.target.catalog == "none":
             return None
         return f"the catalog {self.target.catalog} is told of new columns and partitions"
+
+    def why_spark_registers_model(self, planned: PlannedModel) -> str | None:
+        """The same of a run of a model: a table that is not at its place yet is not told of."""
+        return None if planned.is_beside else self.why_spark_registers
 
     @property
     def shares_disk(self) -> bool:
@@ -199,6 +207,10 @@ def driver_load(planned: PlannedModel) -> DriverLoad | None:
     whole = work.read + own + work.rewritten
     helped = _load_with_help(planned, own, work.rewritten)
     return DriverLoad(whole, whole if helped is None else min(whole, helped))
+
+
+def _is_merge_on_read(planned: PlannedModel) -> bool:
+    return planned.compiled.model.config.table_type != "cow"
 
 
 def _load_with_help(planned: PlannedModel, own: int, rewritten: int) -> int | None:

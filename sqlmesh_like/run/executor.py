@@ -49,7 +49,7 @@ from sqlmesh_like.run.tests import as_model, run_test
 
 if TYPE_CHECKING:  # what has nothing to do imports none of it
     from sqlmesh_like.classify.strategy import Strategy
-    from sqlmesh_like.run.slices import TableMoves
+    from sqlmesh_like.run.slices import Register, TableMoves
     from sqlmesh_like.run.unit_tests import UnitWork
 
 
@@ -70,7 +70,8 @@ class RunPolicy:
 class Executor:
     """One run of selected nodes. `seeds` holds the selected seeds' rows by unique id, `units` runs the selected unit
     tests, `publisher` sends tables to the destinations in their models' config. `claim` takes the table's own lock
-    before work on it, and says whether it did just now: then others could write the table until now.
+    before work on it, and says whether it did just now: then others could write the table until now. `register`: see
+    `TableMaintenance`; None: no catalog is told of tables.
     """
 
     planner: Planner
@@ -84,6 +85,7 @@ class Executor:
     publisher: Publisher | None = None
     claim: Callable[[str], bool] = lambda _uri: False
     moves: TableMoves | None = None
+    register: Register | None = None
     notify: Callable[[str], None] = field(default=lambda _: None)
     broken: Mapping[str, SmlError] = field(default_factory=dict)  # nodes with an error that a check has found
     replanned: set[str] = field(default_factory=set)  # nodes that may have read other commits than the pinned ones
@@ -266,7 +268,8 @@ class Executor:
         history = self.planner.catalog.history
         try:
             if planned.slices is not None and self.moves is not None:
-                return SliceRun(self.engine, history, self.moves, self.notify, self._shared).run(planned)
+                work = SliceRun(self.engine, history, self.moves, self.notify, self._shared, self.register)
+                return work.run(planned)
             return self.engine.write_snapshot(planned) if is_snapshot else self.engine.apply(planned, self._shared)
         finally:
             history.renew(planned.target.uri)

@@ -16,13 +16,16 @@ from sqlmesh_like.classify.rules import reason
 from sqlmesh_like.delta.slices.partition_range import PartitionRange
 from sqlmesh_like.errors import NodeError, RetryableError, UnslicedError
 from sqlmesh_like.fault_points import fault_point
-from sqlmesh_like.names import Column
+from sqlmesh_like.names import PARTITION, Column, TableName
 from sqlmesh_like.plan.history import History, TableState
 from sqlmesh_like.plan.model_plan import InputVersion, PlannedModel
 from sqlmesh_like.plan.slices.cuts import first_values
 from sqlmesh_like.plan.slices.sliced_build import SlicedBuild
 from sqlmesh_like.plan.slices.sliced_plan import plan_slice, slice_program
 from sqlmesh_like.run.ports import Engine, NamedColumns, WriteResult
+
+Register = Callable[[TableName, str, str | None], None]
+"""`TableMaintenance.register`."""
 
 
 class TableMoves(Protocol):
@@ -47,13 +50,14 @@ class TableMoves(Protocol):
 
 @dataclass(frozen=True)
 class SliceRun:
-    """Builds tables slice by slice. `notify`: says one line for people."""
+    """Builds tables slice by slice. `notify`: says one line for people. `register`: see `Executor`."""
 
     engine: Engine
     history: History
     moves: TableMoves
     notify: Callable[[str], None]
     shared: NamedColumns
+    register: Register | None = None
 
     def run(self, planned: PlannedModel) -> WriteResult:
         """Build all slices that are left. Raises NodeError where a signal ends it after one of them."""
@@ -80,6 +84,8 @@ class SliceRun:
         if not build.is_in_place:
             self.moves.take_place(build.state.uri, uri)
             fault_point("slices.placed")
+            if self.register is not None:  # slices beside a table are no table that readers know
+                self.register(planned.compiled.model.table, uri, PARTITION)
         return done
 
     def _build_slices(self, planned: PlannedModel, build: SlicedBuild) -> WriteResult:

@@ -188,7 +188,7 @@ class SparkEngine:
             with failing_model(planned), measure_work(bindings.session) as spark_work:
                 bindings.spark_work = spark_work
                 applied = work(bindings)
-                if applied.committed:
+                if applied.committed and not planned.is_beside:
                     self._register(bindings.session, planned)
                 return replace(applied, spark=spark_work())
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlmesh_like import Project
 from sqlmesh_like.app.invocation import Invocation
 from sqlmesh_like.app.lakes.lake_lock import lake_lock
 from sqlmesh_like.app.lakes.table_locks import ingestion_locks
@@ -26,14 +27,28 @@ from sqlmesh_like.environments.environment_file import environment_at
 from sqlmesh_like.fault_points import ERASURE_POINTS
 from sqlmesh_like.hudi.recovery.savepoints import savepoints
 from sqlmesh_like.hudi.writer.upsert import Upsert, upsert
-from tests.faults.calls import finished, start, wait_until_stopped
+from tests.faults.calls import KILLED, finished, start, wait_until_stopped
 from tests.faults.first_tables import make_tables
-from tests.faults.shop import CUSTOMERS, FILES, MODELS, ORDERS, PUBLISHED, REGION, Row, Rows, Shop, _arrow, recomputed
+from tests.faults.shop import (
+    CUSTOMERS,
+    DAILY,
+    FILES,
+    MODELS,
+    ORDERS,
+    PUBLISHED,
+    REGION,
+    Row,
+    Rows,
+    Shop,
+    _arrow,
+    recomputed,
+)
 from tests.faults.tally import tallied
 from tests.levels import parametrize
 from tests.written_table import WrittenTable
 
-CHANGED = ("warehouse", "serving", "target")
+CHANGED = ("warehouse", "serving", "target", "models")
+JOINED = "left join {{ source('till', 'customers') }} c on o.customer = c.id"
 NAME, OTHER = "Ada Lovelace-Byron", "Grace Hopper"
 SOURCE = """
 sources:
@@ -143,6 +158,48 @@ def test_afterwards_models_go_on_incrementally(shop: Register) -> None:
     assert code == 0 and "HIS" not in output, output
     for model in MODELS:
         assert shop.stored(model) == shop.expected_of(model)
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (["--slices", "3"], "slices.committed:2"),
+        (["--slices", "3", "--full-refresh"], "slices.committed:1"),
+        (["--slices", "3", "--full-refresh"], "create.built:1"),  # the first slice, which is not at its place
+        (["--slices", "3", "--full-refresh"], "promotion.moved:1"),  # the table of before is still aside
+    ],
+)
+def test_rows_leave_what_a_build_that_was_cut_short_has_left(words: list[str], fault: str, shop: Register) -> None:
+    shop.put(ORDERS, (30, 3, 70, "2024-02-01", False), (31, 4, 70, "2024-03-01", False))
+    model, table = shop.root / "models/daily.sql", shop.timeline(DAILY).uri
+    query = f"select o.day, o.id, c.region from {{{{ source('till', 'orders') }}}} o {JOINED}"
+    model.write_text(f"{{{{ config(partition_by='day') }}}}\n{query}\n")
+    sml(shop, "run")
+    if "--full-refresh" not in words:
+        shutil.rmtree(table)
+    code, output = finished(start(shop.root, "run", "-s", "daily", *words, fault=fault))
+    assert code == KILLED, output
+    assert shop.files_with(NAME)
+    assert forget(shop, "till.customers", "3", "--text", NAME, "--yes") == 0
+    assert shop.files_with(NAME) == [] and not list(shop.root.glob("warehouse/dws/*__sml_*"))
+    with Project.load(shop.root) as project:
+        rows = project.sql("select id, region from dws.daily").to_pylist()
+    assert {row["id"]: row["region"] for row in rows} == {
+        key: dict(shop.stored(CUSTOMERS)).get(customer) for key, customer, *_ in shop.stored(ORDERS)
+    }
+
+
+def test_rows_leave_slices_of_a_query_that_read_their_source(shop: Register) -> None:
+    model = shop.root / "models/daily.sql"
+    edited = "{{ config(partition_by='day') }}\nselect day, id from {{ source('till', 'orders') }}\n"
+    query = f"select o.day, o.id, c.region from {{{{ source('till', 'orders') }}}} o {JOINED}"
+    shutil.rmtree(shop.timeline(DAILY).uri)
+    model.write_text(f"{{{{ config(partition_by='day') }}}}\n{query}\n")
+    code, output = finished(start(shop.root, "run", "-s", "daily", "--slices", "3", fault="slices.committed:2"))
+    assert code == KILLED, output
+    model.write_text(edited)
+    assert forget(shop, "till.customers", "3", "--text", NAME, "--yes") == 0
+    assert shop.files_with(NAME) == [] and not list(shop.root.glob("warehouse/dws/*__sml_*"))
 
 
 @parametrize(
@@ -369,6 +426,22 @@ def test_a_table_that_was_built_from_it_by_an_earlier_query_is_run_too(shop: Reg
     finally:
         model.write_text(text)
     assert "dws.customer" in {str(each.table) for each in planned.models}
+
+
+@pytest.mark.parametrize("fault", [None, "erasure.models:1"])
+def test_rows_leave_old_versions_of_a_table_that_was_built_by_an_earlier_query(
+    fault: str | None, shop: Register
+) -> None:
+    (shop.root / "models/daily.sql").write_text(
+        "{{ config(partition_by='day') }}\nselect day, id from {{ source('till', 'orders') }}\n"
+    )
+    (shop.root / "models/detail.sql").write_text("select id, customer from {{ source('till', 'orders') }}\n")
+    (shop.root / "models/region.sql").write_text("select customer, count(*) as n from {{ ref('detail') }} group by 1\n")
+    words = ("forget", "till.customers", "3", "--yes")
+    if fault:
+        assert finished(start(shop.root, *words, fault=fault))[0] == KILLED
+    sml(shop, *words)
+    assert [path for path in shop.files_with(NAME) if "warehouse" in path.parts] == []
 
 
 def test_a_writer_at_work_is_not_disturbed(shop: Register, capsys: pytest.CaptureFixture[str]) -> None:

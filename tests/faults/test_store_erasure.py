@@ -26,7 +26,7 @@ from sqlmesh_like.project.reading.store_settings import StoreSettings
 from tests.faults.calls import finished, start
 from tests.faults.shop import CUSTOMERS, DETAIL, MODELS, ORDERS
 from tests.faults.store_shop import StoreShop
-from tests.faults.test_erasure import CHANGED, NAME, OTHER, Register
+from tests.faults.test_erasure import CHANGED, JOINED, NAME, OTHER, Register
 from tests.faults.test_erasure import built as built
 from tests.levels import parametrize
 from tests.services.proxy import proxy_of
@@ -120,6 +120,23 @@ def test_rows_leave_every_object_and_the_rest_stays_right(
     assert code == 0 and "HIS" not in output, output
     for model in MODELS:
         assert shop.stored(model) == shop.expected_of(model)
+
+
+@pytest.mark.release
+def test_rows_leave_slices_of_a_rebuild_that_no_run_goes_on_with(shop: StoreRegister) -> None:
+    model, query = (
+        shop.root / "models/daily.sql",
+        f"select o.day, o.id, c.region from {{{{ source('till', 'orders') }}}} o {JOINED}",
+    )
+    model.write_text(f"{{{{ config(partition_by='day') }}}}\n{query}\n")
+    words = ("run", "-s", "daily", "--slices", "3", "--full-refresh")
+    code, output = finished(start(shop.root, *words, fault="slices.committed:2"))
+    assert code == -signal.SIGKILL, output
+    assert shop.objects_with(NAME)
+    code, output = finished(start(shop.root, "forget", *WORDS))
+    assert code == 0, output
+    assert shop.objects_with(NAME) == []
+    assert folder(f"{shop.warehouse}/dws/daily__sml_slices").files() == []
 
 
 @pytest.mark.release

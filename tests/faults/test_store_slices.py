@@ -23,7 +23,7 @@ from tests.services.stores import server as server
 
 BUILT, PLACED = SLICE_POINTS
 WITHIN = tuple(step for step in COMMIT_POINTS if step not in ("hudi.commit.log", "hudi.commit.partition"))
-BEFORE = (*STORE_DROP_POINTS, "promotion.copied")
+BEFORE = ("promotion.ahead", *STORE_DROP_POINTS, "promotion.copied")
 """Steps after the last slice, before the new table is there."""
 
 
@@ -41,12 +41,12 @@ def shop(project: Shop, server: Server, tmp_path: Path, monkeypatch: pytest.Monk
 
 @parametrize(
     ("step", "time", "rebuilds"),
-    suite=[(BUILT, 2, False), ("promotion.copied", 1, True)],
+    suite=[(BUILT, 2, False), ("promotion.ahead", 1, True)],
     release=[
         *((step, time, rebuilds) for step in WITHIN for time in (1, 3) for rebuilds in (False, True)),
         *((BUILT, time, rebuilds) for time in (1, 3, 4) for rebuilds in (False, True)),
         *((step, 1, True) for step in STORE_DROP_POINTS),
-        ("promotion.copied", 1, False),
+        *(("promotion.copied", 1, rebuilds) for rebuilds in (False, True)),
         *((step, 1, rebuilds) for step in ("promotion.moved", PLACED) for rebuilds in (False, True)),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_killed_build_goes_on_with_the_slice_that_is_not_committed(
     slices, is_placed = Timeline(beside(table)).commit_instants, step in ("promotion.moved", PLACED)
     if not is_placed:
         assert slices or step in WITHIN
-    if step not in BEFORE and not is_placed:
+    if step in ("promotion.ahead", *STORE_DROP_POINTS) or (step not in BEFORE and not is_placed):
         assert shop.timeline(DAILY).exists == rebuilds, "readers see a part of the table"
         assert before is None or shop.stored(DAILY) == before
     shop.commit(ORDERS, random.Random(7))
@@ -77,6 +77,23 @@ def test_a_killed_build_goes_on_with_the_slice_that_is_not_committed(
         assert finished(start(shop.root, *words[:5], "--full-refresh"))[0] == 0
         assert shop.stored(DAILY) == shop.expected(DAILY)
     assert folder(beside(table)).files() == []
+    assert shop.remains() == []
+
+
+@ONLY_S3
+def test_a_rebuild_s_files_are_there_before_its_table_goes_and_leave_with_it(shop: StoreShop) -> None:
+    table, words = shop.table(DAILY), ["run", "-s", "daily", "--slices", "4", "--full-refresh"]
+    code, output = finished(start(shop.root, *words, fault="promotion.ahead:1"))
+    assert code == KILLED, output
+    built = {path for path in folder(beside(table)).files() if path.endswith(".parquet")}
+    assert built and built <= set(folder(table).files())
+    model = shop.root / "models/daily.sql"
+    model.write_text(model.read_text().replace("amount > 10", "amount > 10 and true"))
+    shop.commit(ORDERS, random.Random(7))
+    code, output = finished(start(shop.root, "run", "-s", "daily"))
+    assert code == 0, output
+    assert shop.stored(DAILY) == shop.expected(DAILY)
+    assert not built & set(folder(table).files())
     assert shop.remains() == []
 
 

@@ -148,6 +148,7 @@ def _run_on_lake(
         hooks, publisher = _hooks(lake, written, now, request.command, selected), publisher_of(lake, written)
         executor = _executor(lake, now, listener, seeds, units, broken, written, request, advances=request.advances)
         executor.hooks, executor.publisher = hooks, publisher_of_run(lake, publisher)
+        executor.register = lake.engine.register if loaded.target.catalog != "none" else None
         executor.policy = replace(executor.policy, notes_tables=makes_release(loaded, request.command))
         with _lock(lake, request.command, selected, executor, publisher) as held:
             if hooks is not None or not held.are_next_after(idle):

@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from io import TextIOWrapper
 from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
@@ -57,22 +58,34 @@ def csv_row_files(
 
 
 def files_by_columns(
-    listed: Sequence[Listed], csv_format: CsvFormat, columns_of: ColumnsOf, operation: str
+    listed: Sequence[Listed],
+    csv_format: CsvFormat,
+    columns_of: ColumnsOf,
+    operation: str,
+    unpacked: Callable[[str], IO[bytes]] | None = None,
 ) -> list[tuple[tuple[str, ...], list[Listed]]]:
-    """The files that have records, by the names of their columns and by table. Raises as `csv_row_files` does."""
+    """The files that have records, by the names of their columns and by table. Raises as `csv_row_files` does.
+
+    `unpacked`: the bytes of a file, where they are known.
+    """
     groups: defaultdict[tuple[str | None, str | None, tuple[str, ...]], list[Listed]] = defaultdict(list)
     for each in listed:
-        first = _first_record(each, csv_format)
+        first = _first_record(each, csv_format, unpacked)
         if first:
             groups[each.database, each.table, _names(each, first, csv_format, columns_of(each), operation)].append(each)
     return [(names, files) for (_, _, names), files in groups.items()]
 
 
-def _first_record(file: Listed, csv_format: CsvFormat) -> list[str]:
+def _first_record(file: Listed, csv_format: CsvFormat, unpacked: Callable[[str], IO[bytes]] | None) -> list[str]:
     """The first record of a file; empty where it has none or is gone. As Spark, it has no byte order mark in it."""
     encoding = "utf-8-sig" if csv_format.encoding == "utf-8" else csv_format.encoding
     try:
-        with open_file(file.path, "rt", encoding=encoding, errors="replace", newline="") as text:
+        opened = (
+            open_file(file.path, "rt", encoding=encoding, errors="replace", newline="")
+            if unpacked is None
+            else TextIOWrapper(unpacked(file.path), encoding, "replace", "")
+        )
+        with opened as text:
             return next(filter(None, csv.reader(text, delimiter=csv_format.delimiter)), [])  # without blank lines
     except FileNotFoundError:
         return []

@@ -17,7 +17,8 @@ from sqlmesh_like.cdc.sources.event_log import ExtentOf
 from sqlmesh_like.cdc.sources.kafka_log import LINE_EXPRESSIONS, KafkaLog, offsets_of
 from sqlmesh_like.cdc.sources.query_log import PartitionOffsets, QueryLog, by_partition
 from sqlmesh_like.cdc.stream.kafka_messages import KafkaMessages, Partition, ranges_between
-from sqlmesh_like.cdc.stream.local_lines import MOST_BYTES, MOST_LINES
+from sqlmesh_like.cdc.stream.local_lines import MOST_LINES
+from sqlmesh_like.cdc.stream.log_files import MOST_BYTES
 from sqlmesh_like.cdc.stream.query_records import VERSION, QueryRecords, compact_json
 from sqlmesh_like.cdc.stream.scala_order import offsets_by_topic
 from sqlmesh_like.fault_points import fault_point

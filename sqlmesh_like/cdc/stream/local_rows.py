@@ -1,4 +1,4 @@
-"""The rows of a few Parquet or CSV files of this machine, read without Spark. Owns which files are certain.
+"""The rows of a few Parquet or CSV files, read without Spark. Owns which files are certain.
 
 Parquet: flat columns of the types that Spark and pyarrow read alike; `hudi.reading.foreign_files` knows whose dates
 they do not. CSV: texts whose quotes are all as RFC 4180 has them; of others Spark's parser makes what no other does.
@@ -12,7 +12,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,11 +22,12 @@ from sqlmesh_like.cdc.formats.columnar import RAW, FileSchema
 from sqlmesh_like.cdc.in_process.commits import column_values
 from sqlmesh_like.cdc.in_process.row_frame import RowFrame
 from sqlmesh_like.cdc.in_process.values import NotProvenError, Row
-from sqlmesh_like.cdc.sources.csv_files import CORRUPT, csv_rows, files_by_columns, open_file
+from sqlmesh_like.cdc.sources.csv_files import CORRUPT, csv_rows, files_by_columns
 from sqlmesh_like.cdc.sources.offset_range import Files, files_of
 from sqlmesh_like.cdc.sources.parquet_log import CsvLog, ParquetLog
 from sqlmesh_like.cdc.sources.row_files import Listed, RowFile, RowFiles, located_rows, require_distinct
-from sqlmesh_like.cdc.stream.local_lines import MOST_BYTES, MOST_LINES, file_uri, local_path, require_unchanged
+from sqlmesh_like.cdc.stream.local_lines import MOST_LINES
+from sqlmesh_like.cdc.stream.log_files import MOST_BYTES, LogFile, open_files
 from sqlmesh_like.hudi.file_schemas import SPARK_SCHEMA, spark_schema_of
 from sqlmesh_like.hudi.reading.foreign_files import is_legacy
 
@@ -41,20 +41,13 @@ def local_row_files(log: ParquetLog, files: Sequence[tuple[int, str]]) -> tuple[
 
     Raises NotProvenError where Spark would or may read other rows, and IngestError as the log does.
     """
-    paths = [(modified, local_path(uri)) for modified, uri in files]
-    listed = [log.listed(file_uri(path), modified) for modified, path in paths]
-    if any(not path.exists() for _, path in paths):
-        raise NotProvenError("a file that is gone")
-    rows = _csv_files(log, listed) if isinstance(log, CsvLog) else _parquet_files(listed)
-    for modified, path in paths:
-        require_unchanged(path, modified)
+    opened = [(log.listed(file.location, file.modified), file) for file in open_files(files)]
+    rows = _csv_files(log, opened) if isinstance(log, CsvLog) else _parquet_files(opened)
+    for _, file in opened:
+        file.require_unchanged()
     if not rows:
         raise NotProvenError("files without records")
-    return rows, files_of([(each.modified, each.path) for each in listed])
-
-
-def _path(listed: Listed) -> str:
-    return listed.path.removeprefix("file:")
+    return rows, files_of([(file.modified, file.location) for _, file in opened])
 
 
 # Parquet.
@@ -82,21 +75,21 @@ _TYPES: Mapping[tuple[str, str], str] = {
 _READ_AS: Mapping[str, pa.DataType] = {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}
 
 
-def _parquet_files(listed: Sequence[Listed]) -> list[RowFiles]:
+def _parquet_files(opened: Sequence[tuple[Listed, LogFile]]) -> list[RowFiles]:
     groups: defaultdict[tuple[Any, ...], list[tuple[RowFile, pq.ParquetFile]]] = defaultdict(list)
     total = size = 0
-    for each in listed:
+    for each, of_log in opened:
         try:
-            file = pq.ParquetFile(_path(each))
+            file = pq.ParquetFile(of_log.place if of_log.content is None else pa.BufferReader(of_log.content))
         except (pa.ArrowInvalid, OSError) as error:
-            raise NotProvenError(f"{_path(each)}: {error}") from None
+            raise NotProvenError(f"{of_log.place}: {error}") from None
         types = _schema(file)
         require_distinct(each.path, [name for name, _ in types])
         total += file.metadata.num_rows
         size += sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups))
         if total > MOST_LINES or size > MOST_BYTES:
             raise NotProvenError(_TOO_MANY)
-        described = RowFile(each, file.metadata.num_rows, Path(_path(each)).stat().st_size, "")
+        described = RowFile(each, file.metadata.num_rows, of_log.size, "")
         groups[each.database, each.table, types].append((described, file))
     return [_parquet_rows(types, files) for (_, _, types), files in groups.items()]
 
@@ -169,20 +162,28 @@ def _column(values: pa.ChunkedArray, kind: str) -> list[Any]:
 
 
 # CSV.
-def _csv_files(log: CsvLog, listed: Sequence[Listed]) -> list[RowFiles]:
+def _csv_files(log: CsvLog, opened: Sequence[tuple[Listed, LogFile]]) -> list[RowFiles]:
     texts: dict[str, str] = {}
-    for each in listed:
-        texts[each.path] = _text(each, log.csv.encoding)
+    for each, file in opened:
+        texts[each.path] = _text(file, log.csv.encoding)
         if sum(map(len, texts.values())) > MOST_BYTES:
             raise NotProvenError(_TOO_MANY)
-    groups = files_by_columns(listed, log.csv, log.columns_of, log.operation)
-    rows = [_csv_rows(log, names, files, texts) for names, files in groups]
+    files = {each.path: file for each, file in opened}
+    listed = [each for each, _ in opened]
+    groups = files_by_columns(listed, log.csv, log.columns_of, log.operation, lambda path: files[path].open())
+    rows = [_csv_rows(log, names, group, texts, files) for names, group in groups]
     if sum(each.rows for each in rows) > MOST_LINES:
         raise NotProvenError(_TOO_MANY)
     return rows
 
 
-def _csv_rows(log: CsvLog, names: tuple[str, ...], files: Sequence[Listed], texts: Mapping[str, str]) -> RowFiles:
+def _csv_rows(
+    log: CsvLog,
+    names: tuple[str, ...],
+    files: Sequence[Listed],
+    texts: Mapping[str, str],
+    opened: Mapping[str, LogFile],
+) -> RowFiles:
     read: list[tuple[Any, ...]] = []
     described = []
     for each in files:
@@ -190,7 +191,7 @@ def _csv_rows(log: CsvLog, names: tuple[str, ...], files: Sequence[Listed], text
         if any(len(record) != len(names) for record in records):
             raise NotProvenError("a record that has more or fewer values than its file has columns")
         read += [(*record, None, each.path, each.modified, number) for number, record in enumerate(records, 1)]
-        described.append(RowFile(each, len(records), Path(_path(each)).stat().st_size, ""))
+        described.append(RowFile(each, len(records), opened[each.path].size, ""))
     types, row = csv_rows(names, log.csv, log.operation)
     frame = RowFrame((*names, CORRUPT, *_LOCATION), read).selectExpr(
         f"{row} as {RAW}", *(f"{name} as {name.removeprefix('_sml_')}" for name in _LOCATION)
@@ -198,17 +199,17 @@ def _csv_rows(log: CsvLog, names: tuple[str, ...], files: Sequence[Listed], text
     return RowFiles(tuple(described), types, located_rows(frame, files[0], types))
 
 
-def _text(listed: Listed, encoding: str) -> str:
-    with open_file(_path(listed), "rb") as file:
-        content = file.read(MOST_BYTES + 1)
+def _text(file: LogFile, encoding: str) -> str:
+    with file.open() as opened:
+        content = opened.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise NotProvenError(_TOO_MANY)
     try:
         text = str(content.decode(encoding))
     except UnicodeDecodeError:
-        raise NotProvenError(f"{_path(listed)} is not {encoding}") from None
+        raise NotProvenError(f"{file.place} is not {encoding}") from None
     if re.search("[\r\x00\x01\ufeff]", text):
-        raise NotProvenError(f"{_path(listed)} has carriage returns, other control characters or a byte order mark")
+        raise NotProvenError(f"{file.place} has carriage returns, other control characters or a byte order mark")
     return text
 
 

@@ -6,24 +6,21 @@ new; `query_records` has the record. Layout: `FileStreamSource` and `Compactible
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from sqlmesh_like.cdc.in_process.values import NotProvenError
 from sqlmesh_like.cdc.sources.event_log import ExtentOf, LogLines
 from sqlmesh_like.cdc.sources.file_log import FileLog
 from sqlmesh_like.cdc.sources.parquet_log import ParquetLog
 from sqlmesh_like.cdc.sources.query_log import ListedFile, QueryLog
-from sqlmesh_like.cdc.stream.local_lines import listed_files, local_lines
+from sqlmesh_like.cdc.stream.local_lines import local_lines
 from sqlmesh_like.cdc.stream.local_rows import local_row_files
+from sqlmesh_like.cdc.stream.log_files import listed_files
 from sqlmesh_like.cdc.stream.query_records import VERSION, QueryRecords, compact_json
 from sqlmesh_like.fault_points import fault_point
 
 _COMPACTED_EVERY = 10
-_CERTAIN_PATH = re.compile(r"/[A-Za-z0-9/._=+@,-]+")
-"""Paths whose characters are the same in a URI."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class QueryBatches:
     log: FileLog | ParquetLog
 
     @cached_property
-    def listed(self) -> list[Path]:
+    def listed(self) -> list[tuple[int, str]]:
         """The files that are there: listed once, so that the call ends where files never cease to arrive."""
         return listed_files(self.log.glob)
 
@@ -68,8 +65,7 @@ class QueryBatches:
             files = tuple((each.modified, each.uri) for each in listings if end < each.log_id <= log_id)
             return QueryBatch(last + 1, log_id, files, is_listed=True, is_planned=newest > last)
         seen = {each.uri for each in listings}
-        fresh = sorted((path.stat().st_mtime_ns // 10**6, _uri(path)) for path in listed)
-        files = tuple(file for file in fresh if file[1] not in seen)[: self.log.max_files]
+        files = tuple(file for file in sorted(listed) if file[1] not in seen)[: self.log.max_files]
         return QueryBatch(last + 1, end + 1, files) if files else None
 
     def lines(self, batch: QueryBatch) -> tuple[LogLines, ExtentOf]:
@@ -121,10 +117,3 @@ class QueryBatches:
             return int(self.records.end_of(number)["logOffset"])
         except (ValueError, LookupError, TypeError):
             raise NotProvenError(f"the record of batch {number} cannot be read") from None
-
-
-def _uri(path: Path) -> str:
-    text = str(path)
-    if not _CERTAIN_PATH.fullmatch(text) or ".." in path.parts:
-        raise NotProvenError(f"the path {text}, which Spark may spell otherwise")
-    return f"file://{text}"

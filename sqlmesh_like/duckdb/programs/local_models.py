@@ -240,7 +240,7 @@ class LocalModels:
         if actions.upserts + actions.deletes and actions.path.stat().st_size > _MOST_BYTES:
             return None
         rows, table = _rows(actions, config.partition_by), planned.compiled.model.table
-        reason = self.router.why_spark_registers
+        reason = self.router.why_spark_registers_model(planned)
         is_known = not reason or is_registered(timeline, self.router.target, table, _partitions(rows, partition_field))
         if not is_known and (self.router.shares_disk or self.register is None):
             _LOG.debug("%s is committed by Spark: %s", planned.compiled.model.unique_id, reason)

@@ -6,6 +6,8 @@ any reader, then all else. Who finds the mark without properties deletes the res
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlmesh_like.fault_points import fault_point
 from sqlmesh_like.hudi.storage import folder
 from sqlmesh_like.hudi.stores.commit_guard import require_locks
@@ -18,14 +20,17 @@ PROPERTIES = (".hoodie/hoodie.properties.backup", ".hoodie/hoodie.properties")
 """By each of them a folder is a table."""
 
 
-def drop_on_store(uri: str) -> None:
-    """Drop a table; the lock of the call stays. Raises RetryableError where that no longer holds."""
+def drop_on_store(uri: str, keep: Collection[str] = ()) -> None:
+    """Drop a table; the lock of the call stays, and so do the files `keep`, which are those of its successor.
+
+    Raises RetryableError where the lock no longer holds.
+    """
     require_locks(uri)
     put_content(f"{uri}/{MARK}", b"")
     fault_point("drop.marked")
     delete_files(uri, PROPERTIES)
     fault_point("drop.moved")
-    _delete_rest(uri)
+    _delete_rest(uri, keep)
     fault_point("drop.end")
 
 
@@ -44,8 +49,9 @@ def finish_drop(uri: str) -> None:
         _delete_rest(uri)
 
 
-def _delete_rest(uri: str) -> None:
+def _delete_rest(uri: str, keep: Collection[str] = ()) -> None:
     """Delete the files of a table without properties; the mark is the last one."""
-    paths = [path for path in folder(uri).files() if path != MARK and not path.startswith(LOCK_FOLDER)]
+    kept = {MARK, *keep}
+    paths = [path for path in folder(uri).files() if path not in kept and not path.startswith(LOCK_FOLDER)]
     delete_files(uri, paths)
     delete_files(uri, [MARK])

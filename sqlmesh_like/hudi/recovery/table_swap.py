@@ -94,6 +94,12 @@ def remove_beside(uri: str) -> None:
     remove(beside(uri))
 
 
+def remains(uri: str) -> tuple[str, ...]:
+    """Where builds and swaps of a table that were cut short have left one: they have rows that no reader sees."""
+    places = (beside(uri),) if is_store(uri) else (uri + _NEW, uri + _OLD, beside(uri), beside(uri) + _NEW)
+    return tuple(place for place in places if folder(place).exists())
+
+
 def has_remains(uri: str) -> bool:
     """Whether a table was being built, or swapped, when a process died: `recover` has to be called."""
     return folder(uri + _NEW).exists() or folder(uri + _OLD).exists()

@@ -62,13 +62,15 @@ class Slice:
     """The part of a table that one commit builds or replaces.
 
     `left`: slices of a build that are left after it, `built` how many are built then; None and 0 for other parts. `of`:
-    how many slices of about this size the table has.
+    how many slices of about this size the table has. `is_beside`: the table is not at its place yet, so that no catalog
+    is told of it.
     """
 
     table: TablePlan
     built: int = 0
     left: tuple[str, ...] | None = None
     of: int = 1
+    is_beside: bool = False
 
 
 def unfinished_build(target: TableState, history: History, *, rebuilds: bool) -> TableState | None:

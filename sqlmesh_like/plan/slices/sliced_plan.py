@@ -22,9 +22,7 @@ if TYPE_CHECKING:  # what has nothing to do imports none of it
 KEY = "build_by"
 
 
-def with_slices(
-    planned: PlannedModel, history: History, wish: SliceWish, *, full_refresh: bool, has_catalog: bool
-) -> PlannedModel:
+def with_slices(planned: PlannedModel, history: History, wish: SliceWish, *, full_refresh: bool) -> PlannedModel:
     """The plan with its build in slices, if that is wished or was begun.
 
     `full_refresh`: the user asks for all rows. Raises SqlError, at the config key, where the config asks for slices
@@ -47,7 +45,7 @@ def with_slices(
     is_build = planned.strategy == "full_refresh" and not planned.rewrites and planned.frozen is None
     if by is None or not is_build or _has_unknown_columns(planned) or planned.is_refused:
         return planned
-    if why := _why_whole(planned, by, has_catalog=has_catalog):
+    if why := _why_whole(planned, by):
         return _whole(planned, why, wish)
     place = target if model.config.build_visible else TableState(beside(target.uri), "missing")
     from sqlmesh_like.delta.slices.slice_program import partition_type
@@ -80,7 +78,10 @@ def plan_slice(planned: PlannedModel, build: SlicedBuild) -> PlannedModel:
     return replace(
         planned, target=build.state, strategy="full_refresh" if is_first else "partition_rescan", inputs=inputs,
         slices=None, has_remains=False,
-        slice=Slice(table, build.built + 1 if further else 0, further, build.built + len(build.left)),
+        slice=Slice(
+            table, build.built + 1 if further else 0, further, build.built + len(build.left),
+            is_beside=not build.is_in_place,
+        ),
     )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def _has_unknown_columns(planned: PlannedModel) -> bool:
     return planned.compiled.facts.relation is None and bool(reasons) and reasons[0].rule == "INP001"
 
 
-def _why_whole(planned: PlannedModel, by: str, *, has_catalog: bool) -> str | None:
+def _why_whole(planned: PlannedModel, by: str) -> str | None:
     """Why the table cannot be built in slices; None if it can."""
     from sqlmesh_like.delta.slices.partition_range import PartitionRange
     from sqlmesh_like.delta.slices.restriction import UnsplitError
@@ -154,10 +155,6 @@ def _why_whole(planned: PlannedModel, by: str, *, has_catalog: bool) -> str | No
     model = planned.compiled.model
     if model.config.snapshot is not None:
         return "a snapshot keeps versions of rows"
-    if model.config.table_type != "cow":
-        return "the table is merge-on-read"
-    if has_catalog:
-        return "its table is registered in a catalog"
     if files := [item for item in planned.inputs if item.state.kind == "files"]:
         return f"{files[0].ref.table} is not a Hudi table"
     try:

@@ -15,8 +15,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
+from sqlmesh_like.fault_points import FAULT_VARIABLE
 from sqlmesh_like.hudi.history import LakeHistory
 from sqlmesh_like.hudi.reading.released_view import hive_table
+from sqlmesh_like.hudi.recovery.table_swap import take_place
 from sqlmesh_like.hudi.time_travel import state_at
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
@@ -160,6 +162,70 @@ def test_tables_of_an_environment_are_registered_once_they_are_promoted(tmp_path
     columns, partitions, rows = asked(hive, "describe envs.folk", questions[1], "select id, twice from envs.folk")
     assert [name for name, *_ in columns if not name.startswith(("_", "#"))] == ["id", "twice", "ym"]
     assert len(partitions) == 2 and sorted(rows) == [["1", "2"], ["2", "4"]]
+
+
+@pytest.mark.release
+def test_a_table_built_beside_a_registered_one_is_registered_as_a_whole(
+    spark: SparkSession, tmp_path: Path, hive: str
+) -> None:
+    target, name, uri = of_hive(Target("p", "t", "spark"), hive), TableName("moved", "t"), str(tmp_path / "t")
+    for place, partition in ((f"{uri}__sml_slices", "y"), (uri, "x")):  # the later one is registered
+        frame = spark.createDataFrame([("1", partition)], "k string, p string")
+        write(frame, HudiTable(place, "t", ("k",), "p"), "bulk_insert", {})
+    sync(spark, target, name, uri, "p")
+    question = "show partitions moved.t"
+    assert asked(hive, question) == [[["p=x"]]]
+    take_place(f"{uri}__sml_slices", uri)
+    sync(spark, target, name, uri, "p")
+    partitions, rows = asked(hive, question, "select k from moved.t where p = 'y'")
+    assert (partitions, rows) == ([["p=y"]], [["1"]])
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_tables_built_in_slices_are_registered_at_their_place(tmp_path: Path, hive: str, table_type: str) -> None:
+    output = {"type": "spark", "master": "local[1]", "schema": table_type, "warehouse": "warehouse",
+              "catalog": {"hive": {"uri": hive}}}  # fmt: skip
+    config = f"{{{{ config(partition_by='ym', table_type='{table_type}', build_by='partition') }}}}"
+    for path, text in {
+        "pyproject.toml": '[tool.sqlmesh_like]\nname = "p"\nprofile = "p"\n',
+        "profiles.yml": json.dumps({"p": {"target": "t", "outputs": {"t": output}}}),
+        "seeds/people.csv": "id,ym\n1,a\n2,b\n3,c\n",
+        "models/folk.sql": f"{config} select id, ym from {{{{ ref('people') }}}}",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    def sml(*words: str, fault: str = "") -> int:
+        command = [sys.executable, "-m", "sqlmesh_like", *words, "--project-dir", str(tmp_path)]
+        environment = {**os.environ, FAULT_VARIABLE: fault} if fault else {**os.environ}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, env=environment)
+        assert done.returncode == (-9 if fault else 0), done.stdout + done.stderr
+        return done.returncode
+
+    sml("seed")
+    sml("run", fault="slices.committed:2")
+    tables = f"show tables in {table_type}"
+    assert [name for _, name, _ in asked(hive, tables)[0]] == ["people"]
+    sml("run")
+    (tmp_path / "seeds/people.csv").write_text("id,ym\n1,a\n2,b\n4,d\n")
+    for rebuilds in (False, True):
+        if rebuilds:
+            sml("seed")
+            sml("run", "--full-refresh")
+        names, partitions, rows = asked(
+            hive, tables, f"show partitions {table_type}.folk", f"select id, ym from {table_type}.folk order by id"
+        )
+        assert [name for _, name, _ in names] == [
+            "folk",
+            *(["folk_ro", "folk_rt"] if table_type == "mor" else []),
+            "people",
+        ]
+        last = ["4", "d"] if rebuilds else ["3", "c"]
+        assert rows == [["1", "a"], ["2", "b"], last]
+        assert len(partitions) == 3, partitions
+    files = [path.name for path in (tmp_path / f"warehouse/{table_type}/folk").rglob("*") if path.is_file()]
+    assert sum(name.endswith(".parquet") for name in files) == 3 and not any(".log." in name for name in files)
 
 
 @pytest.mark.release

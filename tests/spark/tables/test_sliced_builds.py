@@ -13,6 +13,7 @@ from sqlmesh_like import Project
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.run import slices as slice_run
+from sqlmesh_like.spark.tables.hudi_table import HudiTable, write
 from tests.faults.shop import DAILY, ORDERS, PROFILE, Shop
 from tests.planted_rows import Values, plant
 
@@ -20,7 +21,7 @@ QUERIES = {
     "daily": ("day", ", unique_key='id'", "select day, id, amount from {{ ref('orders') }} where amount > 10"),
     "per_day": (
         "day",
-        "",
+        ", table_type='mor'",
         "select day, count(*) as n, sum(amount) as total, max(amount) as top from {{ ref('orders') }} group by day",
     ),
     "by_tens": (
@@ -35,6 +36,24 @@ QUERIES = {
 
 class Killed(BaseException):
     """Ends a run as a signal would."""
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_hudi_lists_copied_files_only_where_they_are_older_than_the_timeline(
+    is_newer: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    table, slices = str(tmp_path / "t"), str(tmp_path / "slices")
+
+    def insert(uri: str, *rows: tuple[str, str]) -> None:
+        write(spark.createDataFrame(rows, "k string, p string"), HudiTable(uri, "t", ("k",), "p"), "bulk_insert", {})
+
+    for uri in (table, slices) if is_newer else (slices, table):
+        insert(uri, *[("1", "x"), ("2", "x")] if uri == table else [("1", "x"), ("3", "x")])
+    for path in Timeline(slices).data_files:
+        shutil.copy(f"{slices}/{path}", f"{table}/{path}")
+    keys = sorted(row.k for row in spark.read.format("hudi").load(table).collect())
+    assert keys == (["1", "2"] if is_newer else ["1", "1", "2", "3"]), "`store_move` copies what is not read"
 
 
 @pytest.mark.release
@@ -79,6 +98,9 @@ def test_slices_by_spark_are_the_table_and_go_on_after_a_kill(
         slices = Timeline(beside(uri)).commit_instants
         assert len(slices) == 2 and not Timeline(uri).exists
         shop.commit(ORDERS, dice)
+        run(select=["per_day"])
+        commits = Timeline(shop.timeline("model.shop.per_day").uri).commits
+        assert sum(each.instant.action == "replacecommit" for each in commits) > 2, "slices are log files"
         run()
         require_equal()
         assert Timeline(uri).commit_instants[:2] == slices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,30 @@ def test_a_clusters_driver_commits_new_partitions_of_which_spark_tells_the_catal
         assert len(catalog.told) == (folders(shop) != before)
         told.add(folders(shop) != before)
     assert told == {True, False}
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://127.0.0.1:1"])
+def test_slices_are_told_of_once_all_are_at_the_table_s_place(
+    master: str, shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shop.root)
+    profile, catalog, uri = shop.root / "profiles.yml", Catalog(), shop.timeline(DAILY).uri
+    profile.write_text(profile.read_text().replace("local[2]", master))
+    monkeypatch.setattr("sqlmesh_like.app.lakes.lake.spark_engine", lambda *_: catalog)
+    model = shop.root / "models/daily.sql"
+    model.write_text(model.read_text().replace("config(", "config(build_by='day', "))
+    shutil.rmtree(uri)
+    told = "Spark tells the catalog hive of the table once all slices are built"
+    assert main(["explain", "daily"]) == 0 and told in capsys.readouterr().out
+    for full_refresh in (False, True):
+        catalog.told.clear()
+        with Project.load(shop.root) as project:
+            [result] = project.run(select=["daily"], full_refresh=full_refresh).results
+        assert result.status == "success", result.message
+        assert catalog.told == [(named(DAILY), uri, PARTITION)]
+        assert shop.stored(DAILY) == shop.expected(DAILY)
+        assert len(shop.timeline(DAILY).commit_instants) > 2
+        assert is_registered(shop.timeline(DAILY), TARGET, named(DAILY), ())
 
 
 def folders(shop: Shop) -> set[str]:

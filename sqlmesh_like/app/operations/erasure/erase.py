@@ -37,6 +37,7 @@ from sqlmesh_like.hudi.erasure.old_versions import remove_old_versions
 from sqlmesh_like.hudi.erasure.row_match import RowMatch
 from sqlmesh_like.hudi.erasure.tables_to_rebuild import drop_to_rebuild, forget_rebuilt
 from sqlmesh_like.hudi.recovery.table_removal import delete_table, set_aside, tables_set_aside
+from sqlmesh_like.hudi.recovery.table_swap import remains, remove
 from sqlmesh_like.hudi.services.timeline_files import remove_files
 from sqlmesh_like.hudi.storage import folder, local_path
 from sqlmesh_like.hudi.timeline import Timeline
@@ -76,7 +77,7 @@ def _erase(erasure: Erasure, listener: RunListener, notify: Callable[[str], None
     _update_models(erasure, listener, notify)
     fault_point("erasure.models")
     with _lock_warehouse(erasure) as erasure:
-        require_planned(erasure)  # nor were others kept out while models ran
+        require_planned(erasure, has_run=True)  # nor were others kept out while models ran
         _remove_copies(erasure)
         _compact(erasure)
         files = 0
@@ -143,7 +144,8 @@ def _of_keys(keys: Collection[str]) -> RowMatch:
 
 
 def _remove_copies(erasure: Erasure) -> None:
-    """Remove copies of rows that nothing reads: stored failures, tables that were set aside, remains of exports.
+    """Remove copies of rows that nothing reads: stored failures, tables that were set aside, tables that a call which
+    was cut short has built beside others, remains of exports.
 
     Comes after the models: a test that ran meanwhile may have stored failures, and a model is set aside until rebuilt.
     """
@@ -153,6 +155,9 @@ def _remove_copies(erasure: Erasure) -> None:
     for place in (erasure.place, *erasure.models, *erasure.snapshots):
         for aside in tables_set_aside(place.uri):
             shutil.rmtree(aside)
+        # Of a table that is not there, one of these may be all that there is.
+        for left in remains(place.uri) if Timeline(place.uri).exists else ():
+            remove(left)
     forget_rebuilt(warehouse)
     if is_store(warehouse):
         exports = folder(f"{warehouse}/_sml/publish")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -25,13 +26,16 @@ from sqlmesh_like.hudi.erasure.delete_rows import undeletable_reason
 from sqlmesh_like.hudi.erasure.old_versions import unremovable_reason
 from sqlmesh_like.hudi.erasure.row_match import RowMatch, typed_value
 from sqlmesh_like.hudi.erasure.tables_to_rebuild import tables_to_rebuild
+from sqlmesh_like.hudi.history import record_of
 from sqlmesh_like.hudi.recovery.table_removal import tables_set_aside
+from sqlmesh_like.hudi.recovery.table_swap import remains
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.hudi.writer.arrow_schema import file_schema
-from sqlmesh_like.names import NodeId
+from sqlmesh_like.names import NodeId, is_local
 from sqlmesh_like.plan.catalog import TablePlace
 from sqlmesh_like.plan.graph import Node
 from sqlmesh_like.plan.lineage import Lineage, TracedColumn
+from sqlmesh_like.plan.side_by_side import side_by_side
 from sqlmesh_like.plan.slices.sliced_build import beside
 from sqlmesh_like.project.nodes import Source, SourceTable
 from sqlmesh_like.project.publishing import Destination
@@ -212,11 +216,13 @@ def _downstream(
     places = [lake.catalog.places[unique_id] for unique_id in below if unique_id in lake.catalog.places]
     # A call that died may have set a model's table aside and not have built it anew.
     dropped, there = tables_to_rebuild(loaded.target.warehouse), existing_tables(each.uri for each in places)
-    begun = existing_tables(beside(each.uri) for each in places)  # builds in slices, which the run will end
+    begun = existing_tables(beside(each.uri) for each in places)
+    # What a build has left that was cut short is gone on with by the run, or removed.
+    left = {each.uri for each in places if beside(each.uri) in begun or (is_local(each.uri) and remains(each.uri))}
     built = [
         each
         for each in places
-        if str(each.table) in dropped or each.uri in there or beside(each.uri) in begun or tables_set_aside(each.uri)
+        if str(each.table) in dropped or each.uri in there or each.uri in left or tables_set_aside(each.uri)
     ]
     # Tests may have been run with --store-failures, which this call was not given.
     storing = open_lake(loaded.storing_failures()).catalog.places
@@ -230,26 +236,31 @@ def _downstream(
 
 
 def _readers(loaded: Loaded, lake: HudiLake, source_id: NodeId) -> frozenset[str]:
-    """Nodes downstream, and those whose table was last built from one of these, by an earlier text of its query."""
+    """Nodes downstream, and those whose table was built from one of these, by an earlier text of its query."""
     below = loaded.graph.descendants(source_id)
-    while earlier := {
+    others = [
         unique_id
         for unique_id, place in lake.catalog.places.items()
-        if place.unique_id.kind in ("model", "snapshot")
-        and unique_id not in below
-        and _inputs_read(lake, unique_id) & {source_id, *below}
-    }:
+        if place.unique_id.kind in ("model", "snapshot") and unique_id not in below
+    ]
+    inputs = dict(zip(others, side_by_side(lambda each: _inputs_read(lake, each), others), strict=True))
+    while earlier := {each for each in others if each not in below and inputs[each] & {source_id, *below}}:
         below = below.union(earlier, *map(loaded.graph.descendants, earlier))
     return below
 
 
 def _inputs_read(lake: HudiLake, unique_id: str) -> set[str]:
-    """The inputs that a table's newest commit records; none where it cannot be read, whose files are searched too."""
-    try:
-        record = lake.catalog.state(unique_id).record
-    except NodeError:
-        return set()
-    return set(record.frontier) if record else set()
+    """The inputs that commits of a table record, and of its slices beside it, if there are any.
+
+    Its newest commit may be of another query already, which this call or an earlier one has run. None where they cannot
+    be read, whose files are searched too.
+    """
+    uri, inputs = lake.catalog.places[unique_id].uri, set[str]()
+    for place in (uri, beside(uri)):
+        with suppress(NodeError):
+            records = map(record_of, Timeline(place).commits)
+            inputs.update(*(record.frontier for record in records if record is not None))
+    return inputs
 
 
 def _node(loaded: Loaded, unique_id: str) -> str:
@@ -292,10 +303,17 @@ def _destinations(loaded: Loaded, models: Sequence[TablePlace]) -> tuple[Destina
     return tuple({each.name: each for model in published for each in destinations(model, loaded)}.values())
 
 
-def require_planned(erasure: Erasure) -> None:
-    """Raise RetryableError where tables downstream were built or dropped since, by calls that no lock kept out."""
+def require_planned(erasure: Erasure, *, has_run: bool = False) -> None:
+    """Raise RetryableError where tables downstream were built or dropped since, by calls that no lock kept out.
+
+    `has_run`: models may have had slices of an earlier query, which read the source, and do not any more.
+    """
     planned = (erasure.models, erasure.snapshots, erasure.failures)
-    if _downstream(erasure.loaded, erasure.lake, erasure.place) != planned:
+    there = _downstream(erasure.loaded, erasure.lake, erasure.place)
+    is_planned = there == planned
+    if has_run:
+        is_planned = all(set(now) <= set(before) for now, before in zip(there, planned, strict=True))
+    if not is_planned:
         raise RetryableError(
             f"tables downstream of {erasure.place.table} were built or dropped meanwhile", hint="run this again"
         )
