@@ -40,23 +40,16 @@ def is_registered(timeline: Timeline, target: Target, table: TableName, partitio
 
     Where it is not known, it is not: the table may have been made anew, or written by others.
     """
-    then, now = registered_frontier(timeline, target, table), timeline.frontier
-    if then is None or now is None or timeline.schema_json(then) != timeline.schema_json(now):
-        return False
-    return {*_partitions(timeline, now), *partitions} <= _partitions(timeline, then)
-
-
-def registered_frontier(timeline: Timeline, target: Target, table: TableName) -> str | None:
-    """The commit of this very table that the target's catalog knows it as of; None where that is not known.
-
-    The catalog may know another table then, which had its place: with other partitions, and later commits.
-    """
     try:
         known = Registration(**json.loads(timeline.folder.read(_NOTE)))
     except (FileNotFoundError, ValueError, TypeError):
-        return None
-    is_same = known == Registration(target.catalog, metastore_uri(target), str(table), known.frontier)
-    return known.frontier if is_same and timeline.holds(known.frontier) else None
+        return False
+    then, now = known.frontier, timeline.frontier
+    if known != Registration(target.catalog, metastore_uri(target), str(table), then) or now is None:
+        return False
+    if not timeline.holds(then) or timeline.schema_json(then) != timeline.schema_json(now):
+        return False
+    return {*_partitions(timeline, now), *partitions} <= _partitions(timeline, then)
 
 
 def _partitions(timeline: Timeline, frontier: str) -> set[str]:

@@ -1,9 +1,8 @@
 """Tables registered in a catalog that other engines use. Owns calling Hudi's sync tool.
 
-After a commit the tool compares the catalog with what was committed since it was told of the table, or with all of it:
-new columns and partitions are added, and nothing is written if there are none. A metastore compares types position by
-position, and hidden columns follow those of a model: it refuses most columns that an edit adds, moves or takes away.
-Then the table is registered anew, its files untouched.
+After a commit the tool compares the catalog with the table: new columns and partitions are added, and nothing is
+written if there are none. A metastore compares types position by position, and hidden columns follow those of a model:
+it refuses most columns that an edit adds, moves or takes away. Then the table is registered anew, its files untouched.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from sqlmesh_like.errors import NodeError
 from sqlmesh_like.hudi.catalogs.catalog_settings import metastore_uri, sync_options
-from sqlmesh_like.hudi.catalogs.registration import note_registration, registered_frontier
+from sqlmesh_like.hudi.catalogs.registration import note_registration
 from sqlmesh_like.hudi.timeline import Timeline
 from sqlmesh_like.names import TableName
 from sqlmesh_like.plan.history import TableState
@@ -40,10 +39,6 @@ def sync(spark: SparkSession, target: Target, table: TableName, uri: str, partit
     if address := metastore_uri(target):
         hadoop.set("hive.metastore.uris", address)
     is_hive, options = target.catalog == "hive", sync_options(target, table, uri, partition_field)
-    if registered_frontier(Timeline(uri), target, table) is None:
-        # The tool looks at commits since the last one that it has seen, in whatever table was here: this one may have
-        # been built beside it meanwhile, and have partitions of earlier commits, or lack some.
-        options["hoodie.meta.sync.incremental"] = "false"
 
     def call_tool(options: Mapping[str, str]) -> None:
         properties = jvm.java.util.Properties()
