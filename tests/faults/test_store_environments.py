@@ -239,7 +239,7 @@ def test_a_killed_run_leaves_production_as_it_is_and_the_next_one_makes_the_rest
 
 @parametrize(
     ("step", "again"),
-    suite=[],
+    suite=[("drop.end:1", "run")],
     release=[
         ("promotion.copied:1", "promote dev"),
         ("promotion.requested:1", "run"),
@@ -250,7 +250,6 @@ def test_a_killed_run_leaves_production_as_it_is_and_the_next_one_makes_the_rest
         ("promotion.table:1", "promote dev"),
         ("drop.marked:1", "run"),
         ("drop.moved:1", "promote dev"),
-        ("drop.end:1", "run"),
         ("promotion.copied:1", "run"),
         ("promotion.moved:1", "run"),
         ("promotion.copied:2", "run"),

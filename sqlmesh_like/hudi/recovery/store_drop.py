@@ -23,7 +23,8 @@ PROPERTIES = (".hoodie/hoodie.properties.backup", ".hoodie/hoodie.properties")
 def drop_on_store(uri: str, keep: Collection[str] = ()) -> None:
     """Drop a table; the lock of the call stays, and so do the files `keep`, which are those of its successor.
 
-    Raises RetryableError where the lock no longer holds.
+    With such files the mark stays as well: until the successor is whole, they are to be removed. Raises RetryableError
+    where the lock no longer holds.
     """
     require_locks(uri)
     put_content(f"{uri}/{MARK}", b"")
@@ -54,4 +55,5 @@ def _delete_rest(uri: str, keep: Collection[str] = ()) -> None:
     kept = {MARK, *keep}
     paths = [path for path in folder(uri).files() if path not in kept and not path.startswith(LOCK_FOLDER)]
     delete_files(uri, paths)
-    delete_files(uri, [MARK])
+    if not keep:
+        delete_files(uri, [MARK])
