@@ -212,8 +212,6 @@ def _with_all_digits(number_type: str) -> str:
 
 
 _INTEGER_DIGITS = 19  # of a bigint
-
-
 _NOT_LATIN1 = spark_pattern(r"[^\x00-\xff]")
 
 

@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from io import TextIOWrapper
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
@@ -62,30 +62,33 @@ def files_by_columns(
     csv_format: CsvFormat,
     columns_of: ColumnsOf,
     operation: str,
-    unpacked: Callable[[str], IO[bytes]] | None = None,
+    text_of: Callable[[Listed], AbstractContextManager[IO[str]]] | None = None,
 ) -> list[tuple[tuple[str, ...], list[Listed]]]:
     """The files that have records, by the names of their columns and by table. Raises as `csv_row_files` does.
 
-    `unpacked`: the bytes of a file, where they are known.
+    `text_of`: opens the text of a file, where that has been read.
     """
+    text_of = text_of or partial(_open_text, csv_format)
     groups: defaultdict[tuple[str | None, str | None, tuple[str, ...]], list[Listed]] = defaultdict(list)
     for each in listed:
-        first = _first_record(each, csv_format, unpacked)
+        first = _first_record(each, csv_format, text_of)
         if first:
             groups[each.database, each.table, _names(each, first, csv_format, columns_of(each), operation)].append(each)
     return [(names, files) for (_, _, names), files in groups.items()]
 
 
-def _first_record(file: Listed, csv_format: CsvFormat, unpacked: Callable[[str], IO[bytes]] | None) -> list[str]:
-    """The first record of a file; empty where it has none or is gone. As Spark, it has no byte order mark in it."""
+def _open_text(csv_format: CsvFormat, file: Listed) -> AbstractContextManager[IO[str]]:
+    """The text of a file, as Spark without a byte order mark."""
     encoding = "utf-8-sig" if csv_format.encoding == "utf-8" else csv_format.encoding
+    return open_file(file.path, "rt", encoding=encoding, errors="replace", newline="")
+
+
+def _first_record(
+    file: Listed, csv_format: CsvFormat, text_of: Callable[[Listed], AbstractContextManager[IO[str]]]
+) -> list[str]:
+    """The first record of a file; empty where it has none or is gone."""
     try:
-        opened = (
-            open_file(file.path, "rt", encoding=encoding, errors="replace", newline="")
-            if unpacked is None
-            else TextIOWrapper(unpacked(file.path), encoding, "replace", "")
-        )
-        with opened as text:
+        with text_of(file) as text:
             return next(filter(None, csv.reader(text, delimiter=csv_format.delimiter)), [])  # without blank lines
     except FileNotFoundError:
         return []

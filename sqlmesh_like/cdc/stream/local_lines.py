@@ -50,11 +50,11 @@ def _lines(file: LogFile) -> tuple[list[str], int]:
         with file.open() as opened:
             content = opened.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise NotProvenError(f"{file.place}: {error}") from None
+        raise NotProvenError(f"{file.path}: {error}") from None
     if len(content) > MOST_BYTES or b"\r" in content or content.startswith(_BYTE_ORDER):
-        raise NotProvenError(f"{file.place} is large, or has carriage returns or a byte order mark")
+        raise NotProvenError(f"{file.path} is large, or has carriage returns or a byte order mark")
     try:
         lines = content.decode().split("\n")
     except UnicodeDecodeError:
-        raise NotProvenError(f"{file.place} is not UTF-8") from None
+        raise NotProvenError(f"{file.path} is not UTF-8") from None
     return (lines if lines[-1] else lines[:-1]), len(content)

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 
 import pyarrow as pa
@@ -80,9 +81,9 @@ def _parquet_files(opened: Sequence[tuple[Listed, LogFile]]) -> list[RowFiles]:
     total = size = 0
     for each, of_log in opened:
         try:
-            file = pq.ParquetFile(of_log.place if of_log.content is None else pa.BufferReader(of_log.content))
+            file = pq.ParquetFile(of_log.path if of_log.content is None else pa.BufferReader(of_log.content))
         except (pa.ArrowInvalid, OSError) as error:
-            raise NotProvenError(f"{of_log.place}: {error}") from None
+            raise NotProvenError(f"{of_log.path}: {error}") from None
         types = _schema(file)
         require_distinct(each.path, [name for name, _ in types])
         total += file.metadata.num_rows
@@ -168,10 +169,11 @@ def _csv_files(log: CsvLog, opened: Sequence[tuple[Listed, LogFile]]) -> list[Ro
         texts[each.path] = _text(file, log.csv.encoding)
         if sum(map(len, texts.values())) > MOST_BYTES:
             raise NotProvenError(_TOO_MANY)
-    files = {each.path: file for each, file in opened}
-    listed = [each for each, _ in opened]
-    groups = files_by_columns(listed, log.csv, log.columns_of, log.operation, lambda path: files[path].open())
-    rows = [_csv_rows(log, names, group, texts, files) for names, group in groups]
+    listed, sizes = [each for each, _ in opened], {each.path: file.size for each, file in opened}
+    groups = files_by_columns(
+        listed, log.csv, log.columns_of, log.operation, lambda each: StringIO(texts[each.path], newline="")
+    )
+    rows = [_csv_rows(log, names, files, texts, sizes) for names, files in groups]
     if sum(each.rows for each in rows) > MOST_LINES:
         raise NotProvenError(_TOO_MANY)
     return rows
@@ -182,7 +184,7 @@ def _csv_rows(
     names: tuple[str, ...],
     files: Sequence[Listed],
     texts: Mapping[str, str],
-    opened: Mapping[str, LogFile],
+    sizes: Mapping[str, int],
 ) -> RowFiles:
     read: list[tuple[Any, ...]] = []
     described = []
@@ -191,7 +193,7 @@ def _csv_rows(
         if any(len(record) != len(names) for record in records):
             raise NotProvenError("a record that has more or fewer values than its file has columns")
         read += [(*record, None, each.path, each.modified, number) for number, record in enumerate(records, 1)]
-        described.append(RowFile(each, len(records), opened[each.path].size, ""))
+        described.append(RowFile(each, len(records), sizes[each.path], ""))
     types, row = csv_rows(names, log.csv, log.operation)
     frame = RowFrame((*names, CORRUPT, *_LOCATION), read).selectExpr(
         f"{row} as {RAW}", *(f"{name} as {name.removeprefix('_sml_')}" for name in _LOCATION)
@@ -207,9 +209,9 @@ def _text(file: LogFile, encoding: str) -> str:
     try:
         text = str(content.decode(encoding))
     except UnicodeDecodeError:
-        raise NotProvenError(f"{file.place} is not {encoding}") from None
+        raise NotProvenError(f"{file.path} is not {encoding}") from None
     if re.search("[\r\x00\x01\ufeff]", text):
-        raise NotProvenError(f"{file.place} has carriage returns, other control characters or a byte order mark")
+        raise NotProvenError(f"{file.path} has carriage returns, other control characters or a byte order mark")
     return text
 
 

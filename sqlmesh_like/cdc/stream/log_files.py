@@ -47,8 +47,8 @@ class LogFile:
     content: bytes | None = None
 
     @property
-    def place(self) -> str:
-        """Where it is, in words."""
+    def path(self) -> str:
+        """Its path on this machine; of one in a bucket, its URI."""
         return self.location.removeprefix("file:")
 
     @property
@@ -57,18 +57,18 @@ class LogFile:
 
     @property
     def size(self) -> int:
-        return Path(self.place).stat().st_size if self.content is None else len(self.content)
+        return Path(self.path).stat().st_size if self.content is None else len(self.content)
 
     def open(self) -> IO[bytes]:
         """Its bytes, unpacked if it ends in `.gz`."""
         if self.name.endswith(".gz"):
-            return cast(IO[bytes], gzip.open(self.place if self.content is None else BytesIO(self.content), "rb"))
-        return Path(self.place).open("rb") if self.content is None else BytesIO(self.content)
+            return cast(IO[bytes], gzip.open(self.path if self.content is None else BytesIO(self.content), "rb"))
+        return Path(self.path).open("rb") if self.content is None else BytesIO(self.content)
 
     def require_unchanged(self) -> None:
         """Raise NotProvenError where a file was written since it was listed."""
-        if self.content is None and Path(self.place).stat().st_mtime_ns // 10**6 != self.modified:
-            raise _written_again(self.place)
+        if self.content is None and Path(self.path).stat().st_mtime_ns // 10**6 != self.modified:
+            raise _written_again(self.path)
 
 
 def listed_files(glob: str) -> list[tuple[int, str]]:
@@ -88,7 +88,7 @@ def open_files(files: Sequence[tuple[int, str]]) -> list[LogFile]:
         budget = _Budget()
         return side_by_side(lambda file: _fetched(*file, budget.take), files)
     opened = [LogFile(f"file:{unquote(urlsplit(uri).path)}", modified) for modified, uri in files]
-    if gone := [file.place for file in opened if not Path(file.place).exists()]:
+    if gone := [file.path for file in opened if not Path(file.path).exists()]:
         raise NotProvenError(f"{gone[0]} is gone")
     return opened
 
@@ -180,5 +180,5 @@ def _has_folders(glob: str) -> NotProvenError:
     return NotProvenError(f"{glob} has folders, of which Spark lists some")
 
 
-def _written_again(place: str) -> NotProvenError:
-    return NotProvenError(f"{place} was written again")
+def _written_again(path: str) -> NotProvenError:
+    return NotProvenError(f"{path} was written again")

@@ -43,8 +43,9 @@ def take_place_on_store(uri: str, source: str | None) -> None:
     listed = file_sizes(source)
     sizes = {path: size for path, size in listed.items() if not path.startswith(AT_WORK) and path != MARK}
     require_copyable(source, sizes)
-    ahead = _copy_ahead(source, uri, sizes) if Timeline(uri).exists else frozenset()
+    ahead: frozenset[str] = frozenset()
     if Timeline(uri).exists:
+        ahead = _copy_ahead(source, uri, sizes)
         drop_on_store(uri, ahead)
     if left := [path for path in file_sizes(uri) if not path.startswith(".hoodie/") and path not in ahead]:
         raise OccupiedError(f"{scrub_text(uri)} is not a table, and has files, e.g. {left[0]}")
